@@ -1,9 +1,9 @@
 """Digests as the site keeps them: all that a page is made of, but for the papers' own text.
 Pure.
 
-dump    a digest → JSON, with the papers by their ids
-load    that JSON and the papers → the digest, to be rendered anew
-scored  that JSON → the ids and scores of its papers alone
+dump          a digest → JSON, with the papers by their ids
+load          that JSON and the papers → the digest, to be rendered anew
+shown_papers  that JSON → the ids, ranks and scores of its papers alone
 """
 
 import json
@@ -117,7 +117,7 @@ def load(dumped: bytes, by_id: Callable[[Collection[str]], Mapping[str, Paper]])
     )
 
 
-class Scored(NamedTuple):
+class ShownPaper(NamedTuple):
     """Paper of a digest, without its text."""
 
     paper_id: str
@@ -125,20 +125,20 @@ class Scored(NamedTuple):
     score: Score | None
 
 
-def scored(dumped: bytes) -> list[Scored]:
+def shown_papers(dumped: bytes) -> list[ShownPaper]:
     """Return the papers of a digest, those over its cap, too, by their scores. Errors as of
     `load`.
     """
     kept = json.loads(dumped)
     papers = [
-        Scored(str(paper_id), int(rank), score and Score(*score))
+        ShownPaper(str(paper_id), int(rank), score and Score(*score))
         for kind in ("entries", "over_cap")
         for rank, paper_id, score, _ in kept[kind]
     ]
     return sorted(papers, key=_best_first)
 
 
-def _best_first(paper: Scored) -> int:
+def _best_first(paper: ShownPaper) -> int:
     return -(paper.score.relevance + (paper.score.novelty or 0)) if paper.score else 0
 
 

@@ -194,7 +194,8 @@ def _untranslated(app: App) -> Iterator[Path]:
     own, *shipped = app.home.folders("emails")
     names = {file.name for folder in shipped for file in folder.glob("*/*.j2")}
     there = {path for path, _ in app.templates.texts}
-    for language in app.templates.used({each.language for each in app.home.lists}):
+    languages = {mailing_list.language for mailing_list in app.home.lists}
+    for language in app.templates.used(languages):
         if any((own / language / name).exists() for name in names):
             lacking = (f"{language}/{name}" for name in names)
             yield from (Path(path) for path in lacking if path not in there)

@@ -12,7 +12,7 @@ GET /digest/LINK.bib
 """
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from datetime import UTC, date, datetime
 from typing import Any
@@ -95,8 +95,12 @@ def samples(page: Page) -> Iterator[PageSample]:
 
 def front(visit: Visit) -> Response:
     """Show every list that is public or open; without any, the page says that the service is up."""
-    shown = [each for each in visit.home.lists if each.is_public or visit.join_url(each)]
-    names = [each.name for each in shown if each.is_public]
+    shown = [
+        mailing_list
+        for mailing_list in visit.home.lists
+        if mailing_list.is_public or visit.join_url(mailing_list)
+    ]
+    names = [mailing_list.name for mailing_list in shown if mailing_list.is_public]
     newest = {row["list"]: row for row in visit.store.database.rows(_NEWEST_OF_EACH, [names])}
 
     def page() -> Response:
@@ -161,12 +165,12 @@ def search(visit: Visit, name: str) -> Response:
     judged = {
         (digest.id, paper.rank): paper
         for digest in _digests(visit, {paper["digest_id"] for paper in shown})
-        for paper in _scored(digest)
+        for paper in _shown_papers(digest)
     }
     results = list[dict[str, Any]]()
     for paper in shown:
-        scored = judged.get((paper["digest_id"], paper["place"]))
-        score = scored.score if scored else None
+        in_digest = judged.get((paper["digest_id"], paper["place"]))
+        score = in_digest.score if in_digest else None
         result = {
             "date": paper["date"],
             "title": paper["title"],
@@ -191,17 +195,20 @@ def _by_id(visit: Visit, name: str, paper_id: str) -> list[dict[str, Any]]:
     """Return the paper as `find` would, if a digest of the list has it."""
     day = visit.store.history.of_paper(name, paper_id).day
     digest = visit.store.history.digest(name, day) if day else None
-    papers = visit.store.papers.by_id([paper_id])
+    paper = visit.store.papers.by_id([paper_id]).get(paper_id)
+    if digest is None or paper is None:
+        return []
+
+    found_paper = {
+        "digest_id": digest.id,
+        "date": digest.date,
+        "title": title_of(paper),
+        "names": one_line(", ".join(paper.authors)),
+    }
     return [
-        {
-            "digest_id": digest.id,
-            "date": digest.date,
-            "place": scored.rank,
-            "title": title_of(papers[paper_id]),
-            "names": one_line(", ".join(papers[paper_id].authors)),
-        }
-        for scored in (_scored(digest) if digest else [])
-        if digest and scored.paper_id == paper_id and paper_id in papers
+        found_paper | {"place": shown.rank}
+        for shown in _shown_papers(digest)
+        if shown.paper_id == paper_id
     ]
 
 
@@ -218,22 +225,22 @@ def _about(visit: Visit, mailing_list: MailingList) -> dict[str, Any]:
 
 
 def _digests(visit: Visit, ids: Collection[int]) -> list[Archived]:
-    """Return these digests, but for damaged ones."""
-    query = f"{ARCHIVED} and id in (select value from json_each(?))"
+    """Return these digests, newest first, but for damaged ones."""
+    query = f"{ARCHIVED} and id in (select value from json_each(?)) order by date desc"
     return visit.store.database.rows(query, [list(ids)], Archived, skip_corrupt=True)
 
 
-def _scored(digest: Archived) -> list[archive.Scored]:
+def _shown_papers(digest: Archived) -> list[archive.ShownPaper]:
     """Return the papers of a digest by their scores; none if it is damaged."""
     with suppress(ValueError, KeyError, TypeError):
-        return archive.scored(digest.shown)
+        return archive.shown_papers(digest.shown)
     return []
 
 
 def _titles(visit: Visit, ids: Collection[int]) -> dict[int, list[Prose]]:
     """Return the best titles of each of these digests, by its id."""
     best = {
-        digest.id: [paper.paper_id for paper in _scored(digest)[:_BEST]]
+        digest.id: [paper.paper_id for paper in _shown_papers(digest)[:_BEST]]
         for digest in _digests(visit, ids)
     }
     papers = visit.store.papers.by_id([paper_id for three in best.values() for paper_id in three])
@@ -310,7 +317,7 @@ def bib(visit: Visit, **where: Any) -> Response:
 
 def _versions(visit: Visit, archived: Archived) -> list[dict[str, Any]]:
     """Return the versions of a digest's papers, whose text a newer one replaces."""
-    ids = [paper.paper_id for paper in _scored(archived)]
+    ids = [paper.paper_id for paper in _shown_papers(archived)]
     return visit.store.database.rows(_VERSIONS, [ids])
 
 
@@ -366,7 +373,7 @@ def atom(visit: Visit, name: str) -> Response:
         path = f"{web_url.path}/".lstrip("/")
         tag = f"tag:{web_url.hostname},2026:{path}{name}"
         digests = _digests(visit, [row["id"] for row in rows])
-        entries = [_entry(visit, archived, tag, url) for archived in _newest_first(digests)]
+        entries = [_entry(visit, archived, tag, url) for archived in digests]
         text = _FEED.format(
             id=tag,
             title=one_line(mailing_list.title),
@@ -378,10 +385,6 @@ def atom(visit: Visit, name: str) -> Response:
         return _response(text, "application/atom+xml")
 
     return indexable(visit.unless_known(rows, feed, _PUBLIC), mailing_list)
-
-
-def _newest_first(digests: Sequence[Archived]) -> list[Archived]:
-    return sorted(digests, key=lambda archived: archived.date, reverse=True)
 
 
 def _entry(visit: Visit, archived: Archived, tag: str, url: str) -> Markup:

@@ -79,13 +79,13 @@ class Learning:
         states = self.of(mailing_list)
         rankers = {str(kind): LearnedRanker(state.weights) for kind, state in states.items()}
 
-        liked: Mapping[str, float] = {}
-        if ExampleKind.VOTES in rankers:
-            liked = _strengths(rankers[ExampleKind.VOTES], papers)
-
         if self.ranks and rankers:
             digest = hashlib.sha256(b"".join(ranker.state for ranker in rankers.values()))
             return Learned(rankers=rankers, key=digest.hexdigest()[:16])
+
+        liked: Mapping[str, float] = {}
+        if ExampleKind.VOTES in rankers:
+            liked = _strengths(rankers[ExampleKind.VOTES], papers)
 
         name = mailing_list.name
         day = local_date(mailing_list, now)

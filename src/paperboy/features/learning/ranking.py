@@ -40,6 +40,9 @@ _UNVOTED = 0.15  # the weight of a paper without a vote
 _PASSES = 6  # over all examples, or as many as fit in _STEPS; at least one
 _STEPS = 10_000
 
+_AS_GOOD_AS_WORDS = 200  # examples that make a ranking count as much as the topics' words
+_MOST = 4.0  # the most that a ranking weighs
+
 _TF = [0.0, *(1 + math.log(number) for number in range(1, 256))]  # by how often a paper has a term
 
 
@@ -92,10 +95,6 @@ def train_votes(votes: Iterable[Example]) -> bytes:
         else:
             weights.learn(paper, share, _VOTE_RATE)
     return weights.state()
-
-
-_AS_GOOD_AS_WORDS = 200  # examples that make a ranking count as much as the topics' words
-_MOST = 4.0  # the most that a ranking weighs
 
 
 class LearnedRanker(NamedTuple):

@@ -1,8 +1,8 @@
 """Sign-up pages of an open list: the form, and the page behind the link in the confirmation mail.
 
-GET  /list/NAME/join   the form
-POST /list/NAME/join   records the request; the answer is the same for every address, or 429 while
-                       the rate limit is reached
+GET  /list/NAME/join       the form
+POST /list/NAME/join       records the request; the answer is the same for every address, or 429
+                           while the rate limit is reached
 GET  /confirm/TOKEN/NAME   the page with its button; changes nothing
 POST /confirm/TOKEN/NAME   confirms: a task writes the address into the list's file
 """
@@ -114,15 +114,15 @@ def confirm(visit: Visit, token: str, name: str = "") -> Response:
             if suppression:  # the reader had left, and comes back
                 store.suppressions.lift(address, suppression.list_name, visit.now)
 
+    way_out = f"{visit.web_url}/leave/{leave}"
+    here = f"{visit.web_url}/confirm/{token}/{name}"
     return visit.page(
         "join",
         mailing_list.language,
         state="done" if is_done else "confirm",
         title=mailing_list.title,
         address=without_addresses(address),
-        url=f"{visit.web_url}/leave/{leave}"
-        if is_done
-        else f"{visit.web_url}/confirm/{token}/{name}",
+        url=way_out if is_done else here,
         list_url=visit.list_url(mailing_list),
     )
 
