@@ -1,4 +1,5 @@
-"""HTTP on loopback with faults on order, for the servers that are read by GET: arXiv's and bioRxiv's."""
+"""HTTP on loopback with faults on order, for the servers that are read by GET: arXiv's, bioRxiv's and
+Zotero's."""
 
 from __future__ import annotations
 
@@ -6,6 +7,7 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from queue import SimpleQueue
 from typing import Self
@@ -42,6 +44,10 @@ class LoopbackServer:
     def answer(self, target: str, user_agent: str, concurrent: int) -> Answer:
         """Return what goes over the wire; `concurrent` requests are being served, this one included."""
         raise NotImplementedError
+
+    def answer_to(self, target: str, headers: Message, concurrent: int) -> Answer:
+        """Return the answer, for a server that asks for more than a User-Agent."""
+        return self.answer(target, headers.get("User-Agent", ""), concurrent)
 
     def next_fault(self) -> Fault | None:
         """Return the fault that this request meets, if any."""
@@ -106,7 +112,7 @@ class _Handler(BaseHTTPRequestHandler):
             owner.serving += 1
             concurrent = owner.serving
         try:
-            answer = owner.answer(self.path, self.headers.get("User-Agent", ""), concurrent)
+            answer = owner.answer_to(self.path, self.headers, concurrent)
             owner.closing.wait(answer.delay)
         finally:
             with owner.lock:
