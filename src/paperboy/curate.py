@@ -128,7 +128,7 @@ def why_filtered(mailing_list: MailingList, paper: Paper) -> str:
     """
     if matched_authors(paper, mailing_list.authors):
         return ""
-    if not mailing_list.topics:
+    if not mailing_list.is_judged:
         return "it has no followed author, and the list has no topics"
     for category in mailing_list.exclude:
         if category == paper.primary_category or category in paper.categories:
@@ -353,7 +353,7 @@ def passes(mailing_list: MailingList, score: Score) -> bool:
 
 def is_off_topic(mailing_list: MailingList, score: Score | None) -> bool:
     """Check whether a scored paper, as by a followed author, is less relevant than the list wants."""
-    return bool(mailing_list.topics and score and score.relevance < mailing_list.min_relevance)
+    return bool(mailing_list.is_judged and score and score.relevance < mailing_list.min_relevance)
 
 
 def _on_topic_first(

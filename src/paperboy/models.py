@@ -78,7 +78,7 @@ class MailingList:
     name: str
     title: str
     categories: tuple[str, ...]
-    topics: str  # the text, also of a topics file; empty: only papers by followed authors
+    topics: str  # the text, also of a topics file; may be empty
     timezone: ZoneInfo
     language: str = "en"  # of comments and of the mail: a BCP 47 tag, in canonical case
     send_at: time = time(7, 0)  # local
@@ -102,6 +102,14 @@ class MailingList:
     webhook_format: str = "json"  # or "slack"
     subscribers: tuple[Subscriber, ...] | Subscribers = ()
     subscribers_file: str = ""  # in the home; its lines are among the subscribers
+    library: str = ""  # of liked papers: a file in the home, or a Zotero collection
+    titles: tuple[str, ...] = field(default=(), repr=False)  # of the library; never published
+    library_size: int = 0  # the number of these titles, which stand in for topics
+
+    @property
+    def is_judged(self) -> bool:
+        """Check whether its papers are scored; if not, it gets those by followed authors alone."""
+        return bool(self.topics or self.library_size)
 
     @property
     def is_active(self) -> bool:

@@ -121,9 +121,10 @@ def denied(home: Path, settings: Settings) -> list[Problem]:
     return []
 
 
-def load_lists(home: Path, settings: Settings) -> tuple[MailingList, ...]:
-    """Return the lists as the files have them now. Raises ConfigError."""
-    return mailing_lists.load(home / LISTS_FILE, folders(home, "prompts"), settings)
+def load_lists(home: Path, settings: Settings, *, titled: bool = True) -> tuple[MailingList, ...]:
+    """Return the lists as the files have them now; see `lists.load`. Raises ConfigError."""
+    prompts = folders(home, "prompts")
+    return mailing_lists.load(home / LISTS_FILE, prompts, settings, titled=titled)
 
 
 def folders(home: Path, kind: str) -> list[Path]:

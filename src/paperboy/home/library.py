@@ -16,9 +16,11 @@ from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from paperboy.edges.text import counted, folded, one_line, printable
+from paperboy.edges.text import counted, folded, one_line, printable, shortened
 from paperboy.errors import MOST_PROBLEMS, ConfigError, Problem
+from paperboy.home import nodes
 from paperboy.sources import SOURCES
+from paperboy.sources.references import doi_in, id_in
 from paperboy.tex import name_to_text, plain, to_marked
 
 if TYPE_CHECKING:
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 
 MOST_BYTES = 32_000_000
 MOST_ITEMS = 2_000
+MOST_TITLES = 30  # that stand in for topics
 
 _MOST_ENTRIES = 50_000  # bibtexparser needs a kilobyte for each that is broken
 
@@ -36,6 +39,46 @@ _LONGEST_STRING = 1_000  # characters of an @string, which may be made of others
 _UNCLOSED = "look for a brace or quote that is never closed"
 _UNPARSABLE = f"cannot be read as BibTeX; {_UNCLOSED}, or for a missing comma or ="
 _NOT_AN_ID = "is neither a paper's id nor a DOI, nor a link with one; write one on each line"
+
+
+_NAME = r"\w[\w ./-]*\.(?:bib|txt)"
+
+
+def files_named(text: str) -> list[str]:
+    """Return the libraries that subscribers.yaml names as files."""
+    return nodes.files_named(text, "library", _NAME)
+
+
+@dataclass(frozen=True, slots=True)
+class Collection:
+    """Zotero collection, in somebody's library there."""
+
+    library: str  # "users/1234567" or "groups/1234567"
+    key: str
+
+    def __str__(self) -> str:
+        return f"zotero:{self.library}/collections/{self.key}"
+
+
+KEY = "[A-Z0-9]{8}"  # of a collection, or of an item
+_COLLECTION = re.compile(rf"zotero:((?:users|groups)/[0-9]{{1,20}})/collections/({KEY})")
+
+
+def parse(text: str) -> Collection | str:
+    """Return what a list's `library` names: a collection, or a file of the home. Raises ValueError,
+    with an example.
+    """
+    if match := _COLLECTION.fullmatch(text):
+        return Collection(*match.groups())
+    if text.startswith("zotero:"):
+        forms = "zotero:users/1234567/collections/ABCD2345 or zotero:groups/…"
+        raise ValueError(f"{shortened(text, 100)!r} is no Zotero collection; write it as {forms}")
+    if nodes.is_file_name(text, _NAME):
+        return text
+    raise ValueError(
+        "must be the name of a file in the home that ends in .bib (BibTeX) or .txt (an id, DOI or "
+        "link on each line), or a Zotero collection (zotero:users/…)"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +99,12 @@ class Library:
 
     items: tuple[LibraryItem, ...]  # distinct, at most `MOST_ITEMS`; the newest is the last
     unread: tuple[Problem, ...]  # what cost an entry; the first `MOST_PROBLEMS`
+
+
+def newest_titles(items: Sequence[LibraryItem]) -> tuple[str, ...]:
+    """Return the titles that may stand in for topics, the newest first."""
+    titles = (item.title for item in reversed(items) if item.title)
+    return tuple(dict.fromkeys(titles))[:MOST_TITLES]
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +171,8 @@ def _lines(text: str) -> Iterator[_Found]:
         if not written:
             continue
 
-        paper_id = _id(written)
-        doi = _doi(written) if _IS_DOI.fullmatch(written) else ""
+        paper_id = id_in(written)
+        doi = doi_in(written) if _IS_DOI.fullmatch(written) else ""
         if paper_id or doi:
             yield number, _Dated(LibraryItem(paper_id, doi, title="", line=number), date="")
         else:
@@ -331,45 +380,21 @@ _ID_FIELDS = (
     "eid",
     "howpublished",
 )
-# Of the one source whose ids have no prefix, and whose `read_id` returns any text.
-_IS_ID = re.compile(r"\d\d(?:0[1-9]|1[0-2])\.\d{4,5}|[a-z]+(?:-[a-z]+)?/\d\d(?:0[1-9]|1[0-2])\d{3}")
-_LONGEST_ID = 300  # characters, of a link with one
-_SUBJECT = re.compile(r"(?<=[a-z])\.[A-Z]{2}(?=/\d{7})")  # math.GT/0309136 is math/0309136
-_BEFORE_ID = re.compile(r"\S*\b(?:(?:abs|html|pdf)|doi\.org)/")  # of a link, whatever its host
-_DOI = re.compile(r"\b10\.\d{4,9}/\S+")
 _IS_DOI = re.compile(r"(?:(?:https?://)?(?:dx\.)?doi\.org/|doi:\s*)?10\.\d{4,9}/\S+", re.IGNORECASE)
 
 
 def _id_of(fields: _Fields) -> str:
     values = (value for name in _ID_FIELDS for value in fields.get(name, ()))
     words = (word.strip("[](),;.") for value in values for word in re.split(r"[\s{}]+", value))
-    return next(filter(None, map(_id, words)), "")
-
-
-def _id(written: str) -> str:
-    """Return the id in a word; empty if there is none."""
-    if len(written) > _LONGEST_ID:
-        return ""
-    host_and_path = _BEFORE_ID.match(written)
-    bare = written[host_and_path.end() :] if host_and_path else written
-    bare = re.split("[?#]", bare, maxsplit=1)[0]
-    for text in (written, bare):
-        for source in SOURCES:
-            paper_id = _SUBJECT.sub("", source.read_id(text))
-            if paper_id and (source.key or _IS_ID.fullmatch(paper_id)):
-                return paper_id
-    return ""
+    return next(filter(None, map(id_in, words)), "")
 
 
 def _doi_of(fields: _Fields) -> str:
     links = (url for url in fields.get("url", ()) if "doi.org/" in url.lower())
-    dois = map(_doi, [*fields.get("doi", ()), *links])
+    # Some write \_ in it.
+    written = (re.sub(r"[\\{}]", "", value) for value in (*fields.get("doi", ()), *links))
+    dois = map(doi_in, written)
     return next(filter(None, dois), "")
-
-
-def _doi(written: str) -> str:
-    found = _DOI.search(re.sub(r"[\\{}]", "", written))  # some write \_ in it
-    return found[0].lower().rstrip(".,;") if found else ""
 
 
 # --- distinct papers

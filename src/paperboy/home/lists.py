@@ -16,9 +16,9 @@ from zoneinfo import ZoneInfo
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from paperboy.edges import files
-from paperboy.edges.text import did_you_mean, shortened
+from paperboy.edges.text import composed, did_you_mean, shortened
 from paperboy.errors import MOST_PROBLEMS, ConfigError, Problem
-from paperboy.home import nodes, values
+from paperboy.home import library, nodes, values
 from paperboy.home.people import SubscribersFile, file_name, files_named
 from paperboy.home.settings import Settings
 from paperboy.home.values import Parser, integer, one_line, one_of
@@ -79,6 +79,25 @@ def _subscribers_file(name: str, home: Path) -> bytes:
         raise ValueError(f"there is no {name!r} in the home; {fix}") from None
 
 
+def _library_file(name: str, home: Path) -> None:
+    """Raise ValueError for a file that cannot be a library, as far as that is quick to see."""
+    file = home / name
+    if not Path(os.path.realpath(file)).is_relative_to(home.resolve()):
+        raise ValueError(f"{name!r} is outside the home; put the file there")
+    try:
+        files.read(file, library.MOST_BYTES)
+    except FileNotFoundError:
+        fix = "put the file there, or correct its name"
+        raise ValueError(f"there is no {name!r} in the home; {fix}") from None
+    except ValueError as error:
+        raise ValueError(f"{file} {error}") from None
+
+
+def titles_file(list_name: str) -> str:
+    """Return the file, in a folder of prompts, with the titles that stand in for a list's topics."""
+    return f"library/{list_name}.txt"
+
+
 def _timezone(text: str) -> ZoneInfo:
     """Unlike those of settings, its error repeats the text."""
     try:
@@ -123,6 +142,9 @@ class _File:
 
     def __init__(self, text: str, prompts: Sequence[Path], home: Path) -> None:
         self.topics = cache(partial(_topics_file, folders=prompts))
+        self.require_library = cache(partial(_library_file, home=home))
+        self.libraries = library.files_named(text)
+        self._prompts = prompts
         self._named = files_named(text)
         self._content = cache(partial(_subscribers_file, home=home))
         self._faults = set[tuple[int, int, str]]()  # line, column, message
@@ -170,6 +192,29 @@ class _File:
                 self.note(node, f"this {what} needs {name!r}")
 
         return found
+
+    def titles(self, node: Node, list_name: str) -> tuple[str, ...]:
+        """Return the titles that stand in for a list's topics."""
+        name = titles_file(list_name)
+        fix = f"paperboy learn --library {list_name} writes the library's newest there"
+        for folder in self._prompts:
+            try:
+                lines = _text_of(name, folder, "folder prompts").split("\n")
+            except FileNotFoundError:
+                continue
+            except ValueError as error:
+                self.note(node, f"library: {error}")
+                return ()
+            titles = tuple(filter(None, map(composed, lines)))
+            if not titles:
+                self.note(node, f"library: {folder / name} is empty; {fix}")
+            if sum(map(len, titles)) > _LONGEST_TOPICS:
+                limit = f"{_LONGEST_TOPICS:,} characters"
+                self.note(node, f"library: {folder / name} must have at most {limit}")
+            return titles
+
+        self.note(node, f"library: without topics, titles stand in prompts/{name}; {fix}")
+        return ()
 
     def subscribers(
         self, node: Node, name: str, inline: tuple[Subscriber, ...]
@@ -243,6 +288,18 @@ def _topics(file: _File, key: str, node: Node) -> str:
     return _text(read)(file, key, node) or ""
 
 
+def _library(file: _File, key: str, node: Node) -> str:
+    def read(text: str) -> str:
+        named = library.parse(text.strip())
+        if isinstance(named, str):
+            if named not in file.libraries:
+                raise ValueError("write the file's name as it is, right after the key")
+            file.require_library(named)
+        return str(named)
+
+    return _text(read)(file, key, node) or ""
+
+
 def _keywords(file: _File, key: str, node: Node) -> Keywords:
     if not isinstance(node, MappingNode):
         example = "{never: [survey, review]}"
@@ -279,6 +336,7 @@ _OPTIONS: dict[str, _Reader] = {
     "description": _text(one_line),
     "categories": _list_of(categories, _distinct, least=1),
     "topics": _topics,
+    "library": _library,
     "authors": _list_of(values.author),
     "language": _text(values.language, f"{_TEXT}, as 'no' for Norwegian"),
     "min_relevance": _TO_TEN,
@@ -306,10 +364,13 @@ KEYS = tuple(_OPTIONS)  # that a list may have
 # --- the file
 
 
-def load(path: Path, prompts: Sequence[Path], settings: Settings) -> tuple[MailingList, ...]:
+def load(
+    path: Path, prompts: Sequence[Path], settings: Settings, *, titled: bool = True
+) -> tuple[MailingList, ...]:
     """Return the lists of the file, in its order. Raises ConfigError with all problems.
 
-    `prompts` are the folders with topics files; `settings` has the defaults.
+    `prompts` are the folders with topics files; `settings` has the defaults. `titled`: where a
+    library stands in for topics, its titles have to be there.
     """
     try:
         text = files.read_text(path, _MOST_BYTES)
@@ -322,14 +383,19 @@ def load(path: Path, prompts: Sequence[Path], settings: Settings) -> tuple[Maili
     except ValueError as error:
         raise ConfigError.at(LISTS_FILE, str(error)) from None
 
-    return parse(text, prompts, settings, path.parent)
+    return parse(text, prompts, settings, path.parent, titled=titled)
 
 
 def parse(
-    text: str, prompts: Sequence[Path], settings: Settings, home: Path = Path()
+    text: str,
+    prompts: Sequence[Path],
+    settings: Settings,
+    home: Path = Path(),
+    *,
+    titled: bool = True,
 ) -> tuple[MailingList, ...]:
-    """Return the lists of a file's text, as `load`. `home` is the folder with files of
-    subscribers.
+    """Return the lists of a file's text, as `load`. `home` is the folder with files of subscribers
+    and libraries.
     """
     try:
         root = nodes.compose(text)
@@ -340,7 +406,7 @@ def parse(
         raise ConfigError.at(f"{LISTS_FILE}:1:1", f"the file must start with {_SMALLEST}")
 
     file = _File(text, prompts, home)
-    lists = _lists(file, root)
+    lists = _lists(file, root, titled=titled)
     if problems := file.problems:
         raise ConfigError(problems)
 
@@ -355,7 +421,7 @@ def parse(
     )
 
 
-def _lists(file: _File, root: MappingNode) -> list[dict[str, Any]]:
+def _lists(file: _File, root: MappingNode, *, titled: bool) -> list[dict[str, Any]]:
     """Return the fields of each `MailingList`, as far as they are sound."""
     items = file.mapping(root, "file", ("lists",), ("lists",)).get("lists")
     if items is None:
@@ -374,10 +440,16 @@ def _lists(file: _File, root: MappingNode) -> list[dict[str, Any]]:
             continue
 
         found = file.mapping(node, "list", KEYS, ("name", "categories"))
-        if "topics" not in found and not ("authors" in found and found["authors"].value):
-            file.note(node, "this list needs 'topics' or 'authors'")
+        has_authors = "authors" in found and found["authors"].value
+        if not has_authors and not found.keys() & {"topics", "library"}:
+            file.note(node, "this list needs 'topics', 'library' or 'authors'")
         options = {key: file.read(key, value) for key, value in found.items()}
 
+        stands_in = options.get("library") and "topics" not in found
+        if titled and stands_in and options.get("name"):
+            titles = file.titles(found["library"], options["name"])
+            options["titles"] = titles
+            options["library_size"] = len(titles)
         if name := options.get("subscribers_file"):
             inline = options.get("subscribers", ())
             options["subscribers"] = file.subscribers(found["subscribers_file"], name, inline)

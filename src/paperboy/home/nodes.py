@@ -211,3 +211,25 @@ def _in_plain_words(error: MarkedYAMLError, text: str) -> MalformedError:
             return MalformedError(culprit.line + 1, culprit.column + 1, message + hint)
 
     return MalformedError(mark.line + 1, mark.column + 1, message)
+
+
+# --- files that it names
+
+
+def files_named(text: str, key: str, name: str) -> list[str]:
+    """Return the files that a key names whose names match the pattern `name`, without the cost of
+    parsing the text. Files that only YAML's syntax could name are refused.
+    """
+    if key not in text:
+        return []
+    # The comments before are matched so that a key within them is not.
+    named = re.compile(
+        rf"^[ \t]*#[^\r\n]*|\b{key}[\"']?\s*:\s*(?:&\S+\s+)?[\"']?({name})(?![\w/-])",
+        re.MULTILINE,
+    )
+    return list(dict.fromkeys(filter(None, named.findall(text))))
+
+
+def is_file_name(text: str, name: str) -> bool:
+    """Check whether a text matches that pattern and stays within the home."""
+    return bool(re.fullmatch(name, text)) and ".." not in text.split("/")

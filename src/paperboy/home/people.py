@@ -16,16 +16,11 @@ from typing import Any
 from paperboy.edges import files
 from paperboy.edges.text import shortened
 from paperboy.errors import MOST_PROBLEMS, Problem
+from paperboy.home import nodes
 from paperboy.home.values import mailbox
 from paperboy.models import Subscriber, Subscribers
 
 _NAME = r"\w[\w./-]*\.(?:txt|csv)"
-
-# The comments before are matched so that a key within them is not.
-_KEYS = re.compile(
-    rf"^[ \t]*#[^\r\n]*|subscribers_file[\"']?\s*:\s*(?:&\S+\s+)?[\"']?({_NAME})(?![\w/-])",
-    re.MULTILINE,
-)
 _QUOTES = (
     "these quotes are never closed, or end within a cell; "
     "write each row on one line, and double quotes within a cell"
@@ -46,17 +41,13 @@ _COMMENT = re.compile(r"(.*<[^<>]*>|[^\s<>]*@[^\s<>]*)\s+#.*")
 
 
 def files_named(text: str) -> list[str]:
-    """Return the files that subscribers.yaml names, without the cost of parsing it. Files that only
-    YAML's syntax could name are refused.
-    """
-    if "subscribers_file" not in text:
-        return []
-    return list(dict.fromkeys(filter(None, _KEYS.findall(text))))
+    """Return the files that subscribers.yaml names."""
+    return nodes.files_named(text, "subscribers_file", _NAME)
 
 
 def file_name(text: str) -> str:
     """Return the name of such a file. Raises ValueError."""
-    if not re.fullmatch(_NAME, text) or ".." in text.split("/"):
+    if not nodes.is_file_name(text, _NAME):
         example = "such as readers.txt, without spaces"
         raise ValueError(
             f"must be the name of a file in the home that ends in .txt or .csv, {example}"

@@ -1,7 +1,7 @@
 """Versions of a home's files: the files as they are now, and the copy in force.
 
-    data/files-*      copies of `.env`, subscribers.yaml with the files that it names, prompts/ and
-                      emails/; the previous copy stays for its readers
+    data/files-*      copies of `.env`, subscribers.yaml with the files that it names (subscribers,
+                      libraries), prompts/ and emails/; the previous copy stays for its readers
     data/last-good    a symlink to the version in force, replaced by one rename
 
 The daemon and its children read the version in force. So no morning reads half an edit, and a
@@ -11,6 +11,7 @@ broken edit changes nothing, even after a restart.
 import os
 import shutil
 import tempfile
+from collections.abc import Callable
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -18,7 +19,7 @@ from pathlib import Path
 from paperboy.edges import files
 from paperboy.edges.text import mentions
 from paperboy.errors import ConfigError, StoreWriteError
-from paperboy.home import people
+from paperboy.home import library, people
 from paperboy.home.lists import LISTS_FILE
 
 MOST_FILES = 30_000  # enough for ten thousand lists with two files each
@@ -27,18 +28,18 @@ Fingerprint = tuple[tuple[str, tuple[int, ...]], ...]  # names of files, and the
 
 
 def list_files(home: Path) -> list[str]:
-    """Return subscribers.yaml, and the files inside the home that it seems to name."""
+    """Return subscribers.yaml, and the files of subscribers inside the home that it seems to name."""
+    return [LISTS_FILE, *_named(home, people.files_named)]
+
+
+def _named(home: Path, files_named: Callable[[str], list[str]]) -> list[str]:
     text = ""
     with suppress(ValueError, FileNotFoundError):
         text = files.read(home / LISTS_FILE).decode(errors="replace")
 
     root = home.resolve()
-    names = [
-        name
-        for name in people.files_named(text)
-        if Path(os.path.realpath(home / name)).is_relative_to(root)
-    ]
-    return [LISTS_FILE, *names]
+    names = files_named(text)
+    return [name for name in names if Path(os.path.realpath(home / name)).is_relative_to(root)]
 
 
 class Files:
@@ -63,7 +64,7 @@ class Files:
         """Return the names of all files, following links, but without the temporary files of
         editors. A cycle of links ends at `MOST_FILES`.
         """
-        names = [".env", *list_files(self._home)]
+        names = [".env", *list_files(self._home), *_named(self._home, library.files_named)]
         for kind in ("prompts", "emails"):
             walk = os.walk(self._home / kind, followlinks=True)
             for folder, subfolders, found in islice(walk, MOST_FILES):
@@ -100,7 +101,7 @@ class Files:
                     f"hold more than 64 MB or {MOST_FILES:,} files; "
                     "move other files elsewhere, and remove links that form a cycle"
                 )
-                raise ConfigError.at("prompts, emails and files of subscribers", message)
+                raise ConfigError.at("prompts, emails, libraries and files of subscribers", message)
 
         if ".env" not in contents and (self.last_good / ".env").exists():
             # Without it, mail would go to the outbox.

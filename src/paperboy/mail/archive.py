@@ -33,7 +33,7 @@ _ENTRIES = ("entries", "over_cap", "nearest")
 _PAPERS = ("carried_over", "let_go")
 _OPTIONS = (  # of the list: what a page may show
     "name", "title", "categories", "topics", "language", "authors", "min_relevance", "min_novelty", "max_papers",
-    "cross_lists", "exclude", "description",
+    "cross_lists", "exclude", "description", "library_size",
 )  # fmt: skip
 
 

@@ -293,7 +293,7 @@ def page_of(
     leave_by_mail = unsubscribe_uri(unsubscribe_address, mailing_list.name, copy.token)
     by_score = sorted(items, key=lambda item: -((item.relevance or 0) + (item.novelty or 0)))
     return Page(
-        mailing_list=replace(mailing_list, subscribers=()),
+        mailing_list=replace(mailing_list, subscribers=(), library="", titles=()),
         copy=copy,
         title=one_line(mailing_list.title),
         date=digest.date,
@@ -307,9 +307,9 @@ def page_of(
         by_followed=tuple(one_line(name) for name in mailing_list.authors if name in matched),
         nearest=tuple(_items(digest.nearest[:3], digest, Group.ALSO)),
         counts=digest.counts,
-        model=one_line(digest.model.name) if mailing_list.topics else "",
+        model=one_line(digest.model.name) if mailing_list.is_judged else "",
         learned_from=digest.model.learned_from,
-        spending=digest.spending if digest.model.is_llm and mailing_list.topics else None,
+        spending=digest.spending if digest.model.is_llm and mailing_list.is_judged else None,
         shortfall=digest.shortfall,
         looked_from=digest.date - timedelta(digest.only_days) if digest.only_days else None,
         sources=tuple(source.name for source in sources_of(mailing_list.categories)),
@@ -384,7 +384,7 @@ def online(
 def _items(entries: Iterable[Entry], digest: Digest, group: Group) -> Iterator[Item]:
     mailing_list = digest.mailing_list
     names = topics.read(mailing_list.topics).names
-    is_judged = digest.model.is_llm and mailing_list.topics
+    is_judged = digest.model.is_llm and mailing_list.is_judged
     for entry in entries:
         paper = entry.paper
         score = entry.score

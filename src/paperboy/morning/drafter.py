@@ -219,7 +219,12 @@ class Drafter:
             now=now,
             filtered=filtered,
             followed=followed,
-            closeness=closeness(mailing_list.topics, kept, tuple(learned.rankers.values())),
+            closeness=closeness(
+                mailing_list.topics,
+                kept,
+                tuple(learned.rankers.values()),
+                mailing_list.titles,
+            ),
             learned=learned,
             tries=self.store.days.tries(name),
             only_days=only_days,
@@ -353,7 +358,7 @@ class Drafter:
     def _explained(self, scored: ScoredList) -> ScoredList:
         """Log how many papers were scored, and why not all; add the reason for the draft."""
         gathered = scored.gathered
-        if not gathered.mailing_list.topics:
+        if not gathered.mailing_list.is_judged:
             return scored
 
         name = gathered.mailing_list.name
@@ -469,7 +474,7 @@ def _to_brief(
     wanted = {}
     for scored in lists:
         gathered = scored.gathered
-        if not (gathered.mailing_list.topics and gathered.mailing_list.brief):
+        if not (gathered.mailing_list.is_judged and gathered.mailing_list.brief):
             continue
 
         made = draft(scored)

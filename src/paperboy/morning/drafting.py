@@ -96,10 +96,10 @@ class ScoredList:
 
     @property
     def missing(self) -> tuple[Paper, ...]:
-        """Return the papers with neither a score nor a reason for having none; a list without topics
-        needs no scores.
+        """Return the papers with neither a score nor a reason for having none; a list that
+        is not judged needs no scores.
         """
-        if not self.gathered.mailing_list.topics:
+        if not self.gathered.mailing_list.is_judged:
             return ()
         known = self.scores.keys() | self.unscored.keys() | self.gathered.learned.not_called
         return tuple(paper for paper in self.gathered.papers if paper.id not in known)
@@ -192,7 +192,7 @@ def draft(scored: ScoredList) -> Draft:
     leftover = failed_again >= {paper.id for paper in papers}
     return Draft(
         digest=digest,
-        scoring_done=bool(scored.scores) or leftover or not mailing_list.topics,
+        scoring_done=bool(scored.scores) or leftover or not mailing_list.is_judged,
         leftover=leftover,
         problem=scored.problem,
     )

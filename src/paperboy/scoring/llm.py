@@ -16,7 +16,7 @@ import math
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from types import MappingProxyType
 
@@ -41,6 +41,7 @@ from paperboy.scoring.prices import Prices
 from paperboy.scoring.prompt import EXAMPLE_TOPICS, Prompt, Question
 from paperboy.scoring.reply import Reply, read_reply
 from paperboy.scoring.server import Server, format_of
+from paperboy.scoring.titles import without_titles
 
 BREAKER = 3  # failures in a row after which the server is probed
 MOST_FAILURES = 16  # in a row for one list: its topics are to blame
@@ -252,7 +253,7 @@ class LlmScorer:
         return Model(self.server.model, is_llm=True)
 
     def criteria(self, mailing_list: MailingList) -> str:
-        return self.prompt.criteria(mailing_list.topics, mailing_list.language)
+        return self.prompt.criteria(mailing_list.topics, mailing_list.language, mailing_list.titles)
 
     def estimate(self, papers: Sequence[Paper]) -> Cost | None:
         """Return what scoring these papers may cost; None: the price is unknown."""
@@ -326,7 +327,13 @@ class LlmScorer:
         scores: Mapping[str, Score] = MappingProxyType({}),
     ) -> Scored:
         spending = self._spending(answers, has_budget=bool(run.may_spend))
-        return Scored(batch.mailing_list.name, scores, spending=spending)
+        mailing_list = batch.mailing_list
+        if titles := mailing_list.titles:
+            scores = {
+                paper_id: replace(score, comment=without_titles(score.comment, titles))
+                for paper_id, score in scores.items()
+            }
+        return Scored(mailing_list.name, scores, spending=spending)
 
     def _say_waste(self) -> None:
         """Log once a morning what refusals, cut replies and timeouts cost, and what would save it."""
@@ -361,6 +368,7 @@ class LlmScorer:
                     batch.papers,
                     papers_first=batch.shares == "papers",
                     language=mailing_list.language,
+                    titles=mailing_list.titles,
                 )
             except ConfigError as error:
                 run.problems.setdefault(mailing_list.name, str(error))

@@ -1,4 +1,5 @@
-"""The embedded scorer: ranks papers by the words they share with a list's topics, without an LLM.
+"""The embedded scorer: ranks papers by the words they share with a list's topics, or with titles of
+its library, without an LLM.
 
 A paper's strength is SQLite's bm25 for the topics' wanted words and adjacent word pairs, minus its
 bm25 for the unwanted ones. What the list has learned, if anything, is added with its weight. A
@@ -80,7 +81,8 @@ class LocalScorer:
         categories, too.
         """
         among = f"{sorted(mailing_list.categories)} {mailing_list.cross_lists}"
-        return hashlib.sha256(f"{_IDEA}\n{among}\n{mailing_list.topics}".encode()).hexdigest()[:16]
+        wanted = "\n".join([mailing_list.topics, *mailing_list.titles])
+        return hashlib.sha256(f"{_IDEA}\n{among}\n{wanted}".encode()).hexdigest()[:16]
 
     def estimate(self, _papers: Sequence[Paper]) -> Cost:
         return Cost()
@@ -95,7 +97,8 @@ class LocalScorer:
                 known.setdefault(paper.id, Text(paper.id, paper.title, paper.abstract))
             texts = tuple(known.values())
             index = _index_of(texts)
-            wanted, unwanted = wanted_and_unwanted(job.mailing_list.topics)
+            titles = job.mailing_list.titles
+            wanted, unwanted = wanted_and_unwanted(job.mailing_list.topics, titles)
             strengths = index.strengths(wanted, unwanted)
             if job.rankers:
                 strengths = _blended(strengths, job.rankers, texts)
@@ -104,7 +107,8 @@ class LocalScorer:
             rows = [index.rows[paper.id] for paper in job.papers]
             relevances = {row: _relevance(strengths[row], ordered, len(strengths)) for row in rows}
             commented = {row for row, value in relevances.items() if value >= _COMMENTED}
-            comments = index.comments(wanted, commented)
+            # Titles of a library are private, and so are their words.
+            comments = {} if titles else index.comments(wanted, commented)
             scores = {
                 texts[row].id: Score(relevance, novelty=None, comment=comments.get(row, ""))
                 for row, relevance in relevances.items()
@@ -118,15 +122,18 @@ class LocalScorer:
 
 
 def closeness(
-    topics: str, papers: Sequence[Paper], rankers: Sequence[Ranker] = ()
+    topics: str,
+    papers: Sequence[Paper],
+    rankers: Sequence[Ranker] = (),
+    titles: Sequence[str] = (),
 ) -> Mapping[str, float]:
-    """Return how close each of a day's papers is to the topics by its words, and to what the list
+    """Return how close each of a day's papers is to the topics or titles by its words, and to what the list
     has learned, by id; without rankers, papers that share no word are left out. Pure.
     """
     # Sorted, so that lists on the same categories share an index: each has followed authors' papers first.
     texts = [Text(paper.id, paper.title, paper.abstract) for paper in papers]
     index = _index_of(tuple(sorted(texts)))
-    strengths = index.strengths(*wanted_and_unwanted(topics))
+    strengths = index.strengths(*wanted_and_unwanted(topics, titles))
     if rankers:
         strengths = _blended(strengths, rankers, index.texts)
     return {
@@ -165,14 +172,16 @@ def _standardized(values: Sequence[float]) -> list[float]:
     return [(value - mean) / deviation for value in values]
 
 
-def wanted_and_unwanted(topics: str) -> tuple[list[str], list[str]]:
+def wanted_and_unwanted(topics: str, titles: Sequence[str] = ()) -> tuple[list[str], list[str]]:
     """Split topics into wanted and unwanted terms (words and adjacent word pairs), as often as they
     occur.
 
     If items of the text begin with "Relevant:", only those are wanted; otherwise all but items that
     begin with "Irrelevant:". A label on a line of its own applies to what follows. A wanted term is
-    never unwanted.
+    never unwanted. Titles of liked papers stand in for topics, and have no labels.
     """
+    if titles:
+        return _terms("\n\n".join(titles)), []
     labelled: list[str] = []
     unwanted: list[str] = []
     plain: list[str] = []

@@ -21,6 +21,13 @@ from paperboy.topics import read
 
 TEMPLATE = "score.md.j2"
 
+# In place of topics, before the titles of a library: here, since a template of 1.0 shows topics alone.
+_LIKE = """\
+The reader has given no topics, but papers that they like. A paper fits as far as it asks the same questions, studies \
+the same objects or develops the same methods as some of them. Where a comment would name a topic, name such a \
+question, object or method in your own words. These titles are private: never quote or name one in a comment.
+Papers like these:"""
+
 
 class Question(NamedTuple):
     """Text of one request, in the order in which it is sent."""
@@ -101,11 +108,12 @@ class Prompt(Template):
         *,
         papers_first: bool,
         language: str = ENGLISH,
+        titles: Sequence[str] = (),
     ) -> Question:
         """Ask for a score of each paper. Raises ConfigError if the template fails on them.
 
         The batches of one list share its topics, which come first. `papers_first` is for papers
-        that lists share.
+        that lists share. `titles` of liked papers stand in for topics.
         """
         fields = [
             {
@@ -116,7 +124,7 @@ class Prompt(Template):
             for paper in papers
         ]
         papers_block = self.render("papers", papers=fields)
-        topics_block = self._topics(topics, language)
+        topics_block = self._topics(topics, language, titles)
         return Question(
             system=self._system,
             shared=papers_block if papers_first else topics_block,
@@ -132,19 +140,21 @@ class Prompt(Template):
         question = Question(self._system, topics_block, papers_block, self._schema, papers=1)
         return question, EXAMPLES[0]["arxiv_id"]
 
-    def criteria(self, topics: str, language: str = ENGLISH) -> str:
+    def criteria(self, topics: str, language: str = ENGLISH, titles: Sequence[str] = ()) -> str:
         """Fingerprint a list's criteria, in 16 hex digits: the words of the rubric and of the
-        topics, and the language of the comments if it is not English.
+        topics or titles, and the language of the comments if it is not English.
 
         White space and the rest of the prompt do not change it.
         """
-        parts = [" ".join(part.split()) for part in (self._rubric, topics)]
+        parts = [" ".join(part.split()) for part in (self._rubric, topics, *titles)]
         if language != ENGLISH:
             parts.append(language)
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
-    def _topics(self, topics: str, language: str) -> str:
+    def _topics(self, topics: str, language: str, titles: Sequence[str] = ()) -> str:
         names = [as_data(name) for name in read(topics).names]
+        if titles:
+            topics = "\n- ".join([_LIKE, *map(as_data, titles)])
         if len(names) < 2:  # a choice of one says nothing
             names = []
         return self.render("topics", topics=topics.strip(), names=names, language=language)

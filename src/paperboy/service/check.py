@@ -298,7 +298,7 @@ def _of_the_authors(app: App) -> Iterator[Finding]:
 
     for mailing_list in lists:
         initials = list(filter(_gives_initials, sources_of(mailing_list.categories)))
-        if initials and not mailing_list.topics:
+        if initials and not mailing_list.is_judged:
             names = together([source.name for source in initials])
             message = f"{mailing_list.name}: without topics, it gets only corresponding authors' papers of {names}"
             yield note("authors", f"{message}; others stand there by their initials")

@@ -110,7 +110,7 @@ class Learning:
 
     def of(self, mailing_list: MailingList) -> Mapping[ExampleKind, LearnedState]:
         """Return the states that hold for the list, by kind."""
-        if not mailing_list.topics:
+        if not mailing_list.is_judged:
             return {}
         states = {kind: self._state(mailing_list, kind) for kind in ExampleKind}
         return {kind: state for kind, state in states.items() if state}
@@ -184,7 +184,7 @@ class Learning:
 
     def _due(self, mailing_list: MailingList, now: datetime) -> list[ExampleKind]:
         """Return the kinds that may have something new to learn from."""
-        if not mailing_list.topics:
+        if not mailing_list.is_judged:
             return []
         return self.lessons.due(mailing_list.name, now, scores=self.share != 1 or self.ranks)
 
@@ -215,7 +215,7 @@ def learning_of(app: App) -> Learning:
     votes = next((feature.ballots for feature in app.features if feature.ballots), NO_VOTES)
 
     def criteria(mailing_list: MailingList) -> str:
-        return app.prompt.criteria(mailing_list.topics, mailing_list.language)
+        return app.prompt.criteria(mailing_list.topics, mailing_list.language, mailing_list.titles)
 
     return Learning(
         store=store,
@@ -254,7 +254,7 @@ def status(app: App, lists: Sequence[MailingList], now: datetime) -> Shown:
     learners = {
         mailing_list.name: mailing_list
         for mailing_list in lists
-        if mailing_list.topics and mailing_list.is_active
+        if mailing_list.is_judged and mailing_list.is_active
     }
     progress = lessons.progress(learners)
     recalls = lessons.recalls(learners, now.date())

@@ -23,11 +23,11 @@ from paperboy import __version__
 from paperboy.edges.text import hidden, one_line, shortened
 from paperboy.edges.wire import TRANSIENT, Http, HttpReply, NoReplyError, retry_after
 from paperboy.errors import FeedError
-from paperboy.sources import SOURCES
+from paperboy.home.library import KEY, MOST_ITEMS, Collection, LibraryItem
 from paperboy.sources.polite import FaultError, quoted
+from paperboy.sources.references import id_in
 
 URL = "https://api.zotero.org"
-MOST_ITEMS = 2_000  # the newest
 MOST_COLLECTIONS = 5_000  # of a whole library
 LONGEST = 600.0  # seconds of a fetch, with all its pauses
 TRIES = 4
@@ -41,48 +41,17 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Collection:
-    """Collection in somebody's library."""
-
-    library: str  # "users/1234567" or "groups/1234567"
-    key: str
-
-    def __str__(self) -> str:
-        return f"zotero:{self.library}/collections/{self.key}"
-
-
-@dataclass(frozen=True, slots=True)
-class Item:
-    """Paper in a library. All text is plain, in one line."""
-
-    key: str
-    paper_id: str  # of a source; empty: none is known
-    doi: str  # in lower case; may be empty
-    title: str
-    authors: tuple[str, ...]
-    abstract: str  # may be empty
-    added: datetime  # in UTC
-
-
-@dataclass(frozen=True, slots=True)
 class Fetched:
-    """Items of a collection and of all below it, each once, the newest first."""
+    """Papers of a collection and of all below it, each once. All text is plain, in one line."""
 
     version: int  # of the library before its items were read; 0: it said none
-    items: tuple[Item, ...]
+    items: tuple[LibraryItem, ...]  # the newest is the last
 
 
-def parse(text: str) -> Collection:
-    """Return the collection that a list's `library` names. Raises ValueError, with an example."""
-    match = _COLLECTION.fullmatch(text.strip())
-    if match is None:
-        forms = "zotero:users/1234567/collections/ABCD2345 or zotero:groups/…"
-        raise ValueError(f"{quoted(text)!r} is no Zotero collection; write it as {forms}")
-    return Collection(*match.groups())
-
-
-_KEY = "[A-Z0-9]{8}"
-_COLLECTION = re.compile(rf"zotero:((?:users|groups)/[0-9]{{1,20}})/collections/({_KEY})")
+class _Added(NamedTuple):
+    at: datetime  # in UTC
+    key: str
+    item: LibraryItem
 
 
 class _Page(NamedTuple):
@@ -138,13 +107,13 @@ class ZoteroClient:
             raise FeedError(what) from None
         return Fetched(first.version, items)
 
-    def _items(self, collection: Collection) -> tuple[Item, ...]:
+    def _items(self, collection: Collection) -> tuple[LibraryItem, ...]:
         path = f"{collection.library}/collections"
         parents = dict[str, str]()
         for row in self._rows(path, MOST_COLLECTIONS, {}):
             data = _data(row)
             key = _text(data, "key")
-            if re.fullmatch(_KEY, key) and not data.get("deleted"):  # in the bin
+            if re.fullmatch(KEY, key) and not data.get("deleted"):  # in the bin
                 parents[key] = _text(data, "parentCollection")
 
         keys = [collection.key]
@@ -152,14 +121,14 @@ class ZoteroClient:
             keys += [name for name, parent in parents.items() if parent == key and name not in keys]
 
         query = {"itemType": "-attachment || note", "sort": "dateAdded", "direction": "desc"}
-        newest = list[Item]()
+        newest = list[_Added]()
         for key in keys:
             rows = self._rows(f"{path}/{key}/items/top", MOST_ITEMS, query)
-            items = filter(None, map(_item, rows))
-            found = {item.key: item for item in (*newest, *items)}
-            newest = sorted(found.values(), key=lambda item: item.added, reverse=True)[:MOST_ITEMS]
+            added = filter(None, map(_added, rows))
+            found = {one.key: one for one in (*newest, *added)}
+            newest = sorted(found.values(), key=lambda one: one.at, reverse=True)[:MOST_ITEMS]
 
-        return tuple(newest)
+        return tuple(one.item for one in reversed(newest))
 
     def _rows(self, path: str, most: int, query: Mapping[str, object]) -> Iterator[Any]:
         """Yield the rows of all pages, but not many more than `most`. Raises FaultError."""
@@ -276,8 +245,6 @@ _PAPERS = frozenset({
     "book", "bookSection", "conferencePaper", "document", "journalArticle", "manuscript",
     "preprint", "report", "thesis",
 })  # fmt: skip
-# Ids of the source whose ids have no prefix: since 2007, and before.
-_BARE_ID = re.compile(r"\d{4}\.\d{4,5}|[a-z][a-z-]*/\d{7}", re.ASCII)
 _AROUND_ID = re.compile(r"^DOI:\s*|\s*\[[\w.-]+\]$|[?#].*", re.IGNORECASE)  # "X [cs]", "X?query"
 _DOI = re.compile(
     r"(?:(?:https?://)?(?:dx\.|www\.)?doi\.org/|doi:\s*)?(10\.\d{4,9}/\S+)",
@@ -292,13 +259,13 @@ _NAME = 200
 _AUTHORS = 1_000
 
 
-def _item(row: Any) -> Item | None:
+def _added(row: Any) -> _Added | None:
     """Return the paper in a row of a page; None if it is something else, or cannot be read."""
     data = _data(row)
     lines = _text(data, "extra").splitlines()[:_LINES]
     texts = [_text(data, "archiveID"), *lines, _text(data, "url"), _text(data, "DOI")]
     places = [text.strip()[:_LINE] for text in texts]
-    paper_id = next(filter(None, map(_paper_id, places)), "")
+    paper_id = next(filter(None, map(_written_id, places)), "")
     dois = map(_DOI.fullmatch, reversed(places))  # the item's own field first
     kind = _text(data, "itemType")
     is_paper = kind in _PAPERS or (kind == "webpage" and paper_id)
@@ -313,25 +280,18 @@ def _item(row: Any) -> Item | None:
     except (ValueError, OverflowError):
         return None
 
-    return Item(
-        key=key,
+    item = LibraryItem(
         paper_id=paper_id,
         doi=next((doi[1].lower() for doi in dois if doi), ""),
         title=title,
         authors=tuple(_authors(data)),
         abstract=_plain(_text(data, "abstractNote"), _ABSTRACT),
-        added=added,
     )
+    return _Added(added, key, item)
 
 
-def _paper_id(text: str) -> str:
-    """Return the id of a source that a field is, or has in a link; empty if there is none."""
-    written = _AROUND_ID.sub("", text)
-    for source in SOURCES:
-        found = source.read_id(written)
-        if found and (source.key or _BARE_ID.fullmatch(found)):
-            return found
-    return ""
+def _written_id(text: str) -> str:
+    return id_in(_AROUND_ID.sub("", text))
 
 
 def _authors(data: Mapping[str, Any]) -> Iterator[str]:
