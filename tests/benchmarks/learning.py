@@ -248,7 +248,7 @@ def _learned(papers: Mapping[str, Paper], votes: Mapping[str, bool]) -> LearnedR
     rows: list[tuple[str, float | None]] = [(each, float(votes[each])) for each in sorted(votes)]
     rows += [(each, None) for each in others[: BACKGROUND * len(votes)]]
     labelled = (ranking.Example(papers[each].title, papers[each].abstract, up) for each, up in rows)
-    return LearnedRanker(ranking.train_votes(labelled))
+    return LearnedRanker(ranking.train_likes(labelled))
 
 
 # ---- what is printed

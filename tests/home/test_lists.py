@@ -236,7 +236,7 @@ def test_topics_may_be_left_out_where_authors_stand(home):
     (only,) = read(home, "lists: [{name: people, categories: [cs.LG], authors: [Ada Lovelace]}]")
     assert (only.topics, only.authors) == ("", ("Ada Lovelace",))
     assert problems(home, "lists: [{name: people, categories: [cs.LG]}]") == [
-        "1:9: this list needs 'topics' or 'authors'"
+        "1:9: this list needs 'topics', 'library' or 'authors'"
     ]
 
 

@@ -247,6 +247,8 @@ class Settings:
     arxiv_holidays: frozenset[date] = _setting(notation.dates, empty=frozenset())
     arxiv_lookback_days: int = _setting(integer(1, 30), "7")
 
+    zotero_api_key: Secret = _setting(_key, empty=_NO_SECRET)  # of libraries that are not public
+
     biorxiv_api_url: str = _setting(partial(notation.url, example=_BIORXIV), _BIORXIV)
 
     send_at: time = _setting(notation.time_of_day, "07:00")  # local

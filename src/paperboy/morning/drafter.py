@@ -214,7 +214,7 @@ class Drafter:
             mailing_list=replace(mailing_list, webhook=""),  # a secret
             papers=tuple(kept),
             criteria=criteria,
-            model=replace(model, learned_from=" and ".join(learned.rankers)),
+            model=replace(model, learned_from=learned.learned_from),
             for_list=self.composer.for_list(mailing_list, local_date(mailing_list, now)),
             now=now,
             filtered=filtered,
@@ -222,7 +222,7 @@ class Drafter:
             closeness=closeness(
                 mailing_list.topics,
                 kept,
-                tuple(learned.rankers.values()),
+                learned.rankers,
                 mailing_list.titles,
             ),
             learned=learned,
@@ -352,8 +352,7 @@ class Drafter:
                     self._recent_key = key
                     self._recent = self.store.papers.recent(mailing_list, since)
 
-            rankers = tuple(gathered.learned.rankers.values())
-            yield ToScore(mailing_list, papers, self._recent, rankers)
+            yield ToScore(mailing_list, papers, self._recent, gathered.learned.rankers)
 
     def _explained(self, scored: ScoredList) -> ScoredList:
         """Log how many papers were scored, and why not all; add the reason for the draft."""

@@ -45,12 +45,11 @@ class Learned:
     not_called: frozenset[str] = frozenset()  # ids that the LLM is not asked about
     sampled: frozenset[str] = frozenset()  # ids that it is asked about in addition, by chance
 
-    # By id: predicted votes, which order papers with equal scores.
+    # By id: how much readers will like them, which orders papers with equal scores.
     liked: Mapping[str, float] = field(default_factory=dict)
 
-    # For the embedded scorer, by what they learned from.
-    rankers: Mapping[str, Ranker] = field(default_factory=dict)
-
+    rankers: Sequence[Ranker] = ()  # for the embedded scorer
+    learned_from: str = ""  # see Model
     key: str = ""  # fingerprint of the rankers
 
 

@@ -49,6 +49,10 @@ class SampleFeed:
         progress(len(fetched), len(fetched))
         return Fetched(fetched, news=True)
 
+    def by_ids(self, _: Sequence[str]) -> Sequence[Paper]:
+        """Return none: the demo's list has no library."""
+        return ()
+
     def probe(self, _: str) -> tuple[str, str]:
         return "the sample is there", ""
 

@@ -83,6 +83,11 @@ class Feed(Protocol):
         and in all. Raises FeedError.
         """
 
+    def by_ids(self, ids: Sequence[str]) -> Sequence[Paper]:
+        """Return the papers with these ids, without those that the source does not have; none, if
+        it can only be asked for one at a time. Raises FeedError.
+        """
+
     def probe(self, category: str) -> tuple[str, str]:
         """Send one small request about a category (empty: any); return the answer in words, and
         what is wrong (empty: nothing). Raises FeedError.

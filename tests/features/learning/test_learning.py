@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
@@ -16,6 +17,7 @@ from paperboy.models import Day, MailingList, Outcome, Paper, PaperOutcome, Scor
 from paperboy.store import Store
 from paperboy.store.readers import Reader
 from tests.builders import mailing_list, paper
+from tests.features.learning.conftest import likes_in
 
 LIST = mailing_list(timezone=UTC)
 BEGAN = datetime(2026, 9, 1, 7, tzinfo=UTC)  # a Tuesday
@@ -85,12 +87,13 @@ class World:
 
 
 @pytest.fixture
-def world(store: Store, lessons: Lessons) -> World:
+def world(store: Store, lessons: Lessons, tmp_path: Path) -> World:
     return World(
         store,
         Learning(
             store=store,
             lessons=lessons,
+            likes=likes_in(store, tmp_path),
             criteria=lambda mailing_list: mailing_list.topics,
             share=0.5,
         ),

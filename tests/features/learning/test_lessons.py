@@ -61,8 +61,8 @@ def learned_from(lessons: Lessons, **changes: object) -> list[tuple[str, int]]:
 
 
 def due(lessons: Lessons, now: datetime, *, scores: bool = True) -> set[ExampleKind]:
-    assert not lessons.due("galaxies", now, scores=scores)
-    return set(lessons.due(LIST, now, scores=scores))
+    assert not lessons.due("galaxies", now, scores=scores, library=False)
+    return set(lessons.due(LIST, now, scores=scores, library=False))
 
 
 # --- states

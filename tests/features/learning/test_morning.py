@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -30,7 +31,7 @@ from paperboy.morning.drafter import Drafter
 from paperboy.morning.preview import Previews
 from paperboy.store import Store
 from paperboy.store.readers import Reader
-from tests.features.learning.conftest import VOTES
+from tests.features.learning.conftest import VOTES, likes_in
 from tests.morning import test_morning
 from tests.morning.test_morning import FRIDAY, THURSDAYS, foundations, good, new
 
@@ -46,6 +47,7 @@ class World(test_morning.World):
         return Learning(
             store=self.store,
             lessons=Lessons(self.store.database, VOTES),
+            likes=likes_in(self.store, Path()),
             criteria=self.scorer.criteria,
             share=self.share,
             ranks=not self.scorer.model.is_llm,

@@ -16,7 +16,7 @@ from paperboy.features.learning.ranking import (
     features,
     target,
     train,
-    train_votes,
+    train_likes,
 )
 from paperboy.models import Text
 from tests.benchmarks import learning
@@ -171,7 +171,7 @@ def unvoted(number: int) -> list[Example]:
 
 
 def test_liked_papers_rank_above_disliked_ones() -> None:
-    state = train_votes([*votes(10, 1.0, WANTED), *votes(10, 0.0, OTHER), *unvoted(100)])
+    state = train_likes([*votes(10, 1.0, WANTED), *votes(10, 0.0, OTHER), *unvoted(100)])
     assert min(strength(state, subject) for subject in WANTED) > max(
         strength(state, subject) for subject in OTHER
     )
@@ -179,12 +179,12 @@ def test_liked_papers_rank_above_disliked_ones() -> None:
 
 def test_up_votes_alone_tell_liked_papers_from_the_unvoted() -> None:
     """Without the unvoted ones to compare with, every word of the liked ones would be a good one."""
-    state = train_votes([*votes(10, 1.0, WANTED), *unvoted(100)])
+    state = train_likes([*votes(10, 1.0, WANTED), *unvoted(100)])
     assert min(strength(state, subject) for subject in WANTED) > strength(state, "quiet stars")
     assert (
         strength(state, "quiet stars")
         < 0
-        < strength(train_votes(votes(10, 1.0, WANTED)), "quiet stars")
+        < strength(train_likes(votes(10, 1.0, WANTED)), "quiet stars")
     )
 
 
@@ -193,8 +193,8 @@ def test_votes_in_any_order_give_the_same_bytes() -> None:
         Example(f"{number} {example.title}", *example[1:])
         for number, example in enumerate([*votes(12, 1.0, WANTED), *unvoted(50)])
     ]
-    state = train_votes(rows)
-    assert train_votes(reversed(rows)) == state
+    state = train_likes(rows)
+    assert train_likes(reversed(rows)) == state
 
 
 @pytest.mark.long("fifty real days")

@@ -1,8 +1,8 @@
 """Learning: which papers are worth an LLM call, which readers may like, and a ranking for the
 embedded scorer.
 
-Each list learns from an LLM's scores and from readers' votes, beside the morning; a random sample
-measures what the shortlist misses.
+Each list learns from an LLM's scores, from readers' votes and from its library, beside the morning;
+a random sample measures what the shortlist misses.
 """
 
 from paperboy.models import Tables
@@ -21,7 +21,7 @@ create table samples (
 
 create table learned (
     list text not null,
-    kind text not null,         -- what from: scores or votes
+    kind text not null,         -- what from: scores, votes or library
     at text not null,           -- when it was last looked for something to learn
     key text not null,          -- what the weights depend on, beside the examples
     oldest text,                -- of the examples
@@ -36,9 +36,28 @@ create table learned (
 create trigger learned_from_reader after delete on readers
 begin delete from learned where kind = 'votes' and list = old.list; end
 """,
+        """
+create table library_texts (    -- of papers of libraries, as their source has them
+    paper_id text primary key,
+    title text not null,        -- plain text, as below; empty: the source does not know the paper
+    abstract text not null,
+    at text not null            -- when a list last learned from it
+) strict, without rowid;
+
+create table collections (      -- of Zotero
+    name text primary key,      -- as a list's `library`
+    version integer not null,   -- of the library there
+    items text not null,        -- as JSON
+    at text not null            -- when they were fetched
+) strict, without rowid;
+""",
     ),
     retain={
         "samples": ["delete from samples where date < :old"],
+        "libraries": [
+            "delete from library_texts where at < :old",
+            "delete from collections where at < :old",
+        ],
         "states": [
             "delete from learned where at < :settled and list not in (select value from json_each(:lists))"
         ],

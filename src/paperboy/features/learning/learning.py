@@ -1,20 +1,23 @@
 """Learning: training beside the morning, and in the morning the choice of papers worth an LLM call.
 
-    work      train a state for each list and kind, from an LLM's scores and from readers' votes
+    work      train a state for each list and kind: from an LLM's scores, readers' votes, its library
     of        the states of a list
     learned   their influence on its morning
 
 A state of scores is trained on what has come since the last training, and never forgets; where its
-key has changed, it starts afresh with the last three months. One of votes always starts afresh.
+key has changed, it starts afresh with the last three months. One of votes or of a library always
+starts afresh.
 """
 
 import hashlib
+import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 
 from paperboy.due import local_date
-from paperboy.edges.text import counted, money, together
+from paperboy.edges.text import counted, folded, money, together
+from paperboy.errors import ConfigError, FeedError, HomeBusyError
 from paperboy.features.learning import ranking
 from paperboy.features.learning.lessons import (
     NO_VOTES,
@@ -23,7 +26,8 @@ from paperboy.features.learning.lessons import (
     Lessons,
     TrainingProgress,
 )
-from paperboy.features.learning.ranking import LearnedRanker
+from paperboy.features.learning.likes import MOST_LIKES, Likes, likes_of
+from paperboy.features.learning.ranking import LEAST_LIKES, Example, LearnedRanker
 from paperboy.features.learning.shortlist import (
     LEAST_AGE,
     LEAST_EXAMPLES,
@@ -44,6 +48,8 @@ from paperboy.sources import source_of, sources_of
 from paperboy.store import Store
 from paperboy.store.incidents import Incident
 
+logger = logging.getLogger(__name__)
+
 _OFF = "shortlist"  # the problem that it is off, since it missed too much
 
 _SOME = 5  # names of lists in a line
@@ -58,6 +64,7 @@ class Learning:
 
     store: Store
     lessons: Lessons
+    likes: Likes
     criteria: Callable[[MailingList], str]  # by which an LLM scores a list, or scored it
     share: Share = 1.0  # of a day's papers that the LLM is asked about
     ranks: bool = False  # the embedded scorer scores, and is given the rankings
@@ -77,15 +84,20 @@ class Learning:
         about papers by followed authors and those of batches that the list has seen before.
         """
         states = self.of(mailing_list)
-        rankers = {str(kind): LearnedRanker(state.weights) for kind, state in states.items()}
+        rankers = {
+            kind: LearnedRanker(state.weights, of_library=kind is ExampleKind.LIBRARY)
+            for kind, state in states.items()
+        }
 
         if self.ranks and rankers:
             digest = hashlib.sha256(b"".join(ranker.state for ranker in rankers.values()))
-            return Learned(rankers=rankers, key=digest.hexdigest()[:16])
+            return Learned(
+                rankers=tuple(rankers.values()),
+                learned_from=" and ".join(kind for kind in rankers if kind in _SAID),
+                key=digest.hexdigest()[:16],
+            )
 
-        liked: Mapping[str, float] = {}
-        if ExampleKind.VOTES in rankers:
-            liked = _strengths(rankers[ExampleKind.VOTES], papers)
+        liked = _liking([ranker for kind, ranker in rankers.items() if kind in _LIKES], papers)
 
         name = mailing_list.name
         day = local_date(mailing_list, now)
@@ -112,7 +124,10 @@ class Learning:
         """Return the states that hold for the list, by kind."""
         if not mailing_list.is_judged:
             return {}
-        states = {kind: self._state(mailing_list, kind) for kind in ExampleKind}
+        kinds = [
+            kind for kind in ExampleKind if kind is not ExampleKind.LIBRARY or mailing_list.library
+        ]
+        states = {kind: self._state(mailing_list, kind) for kind in kinds}
         return {kind: state for kind, state in states.items() if state}
 
     def freeze(self, mailing_list: MailingList, day: Day, _: int | None, at: datetime) -> None:
@@ -131,16 +146,25 @@ class Learning:
     # Beside the morning
 
     def work(self, mailing_list: MailingList | None, now: datetime) -> str:
-        """Train a list's states on what is new."""
+        """Train a list's states on what is new; return why its library has to be read again."""
         if mailing_list is None:
             return ""
+        trained = {
+            ExampleKind.SCORES: self._trained_on_scores,
+            ExampleKind.VOTES: self._trained_on_votes,
+            ExampleKind.LIBRARY: self._trained_on_library,
+        }
+        name = mailing_list.name
+        problem = ""
         for kind in self._due(mailing_list, now):
-            if kind is ExampleKind.SCORES:
-                state = self._trained_on_scores(mailing_list, now)
+            try:
+                state = trained[kind](mailing_list, now)
+            except (ConfigError, FeedError, HomeBusyError) as error:
+                problem = str(error)
+                logger.warning("%s: nothing is learned from its library: %s", name, problem)
             else:
-                state = self._trained_on_votes(mailing_list, now)
-            self.lessons.keep(mailing_list.name, kind, state, now)
-        return ""
+                self.lessons.keep(name, kind, state, now)
+        return problem
 
     def _trained_on_scores(self, mailing_list: MailingList, now: datetime) -> LearnedState | None:
         """Return the list's state after the scores since it was last trained; None: no scores."""
@@ -154,7 +178,7 @@ class Learning:
         examples = []
         for paper in papers:
             target = ranking.target(paper.relevance, mailing_list.min_relevance)
-            examples.append(ranking.Example(paper.title, paper.abstract, target))
+            examples.append(Example(paper.title, paper.abstract, target))
         weights = ranking.train(state.weights if state else b"", examples)
 
         return LearnedState(
@@ -172,9 +196,33 @@ class Learning:
         if not votes:
             return None
 
-        weights = ranking.train_votes(votes)
+        return self._likes_state(ExampleKind.VOTES, mailing_list, votes, now)
+
+    def _trained_on_library(self, mailing_list: MailingList, now: datetime) -> LearnedState | None:
+        """Return a new state from the list's library and the papers that it has seen; None: too few
+        of either. Raises ConfigError, FeedError or HomeBusyError if the library cannot be read now.
+        """
+        newest = self.likes.read(mailing_list.library, now).items[-MOST_LIKES:]
+        items = self.likes.with_texts(newest, now)
+        likes = [Example(item.title, item.abstract, 1.0) for item in items]
+        others = self.lessons.others(mailing_list.name, len(likes))
+        if len(likes) < LEAST_LIKES or not others:
+            return None
+
+        titles = {folded(like.title) for like in likes}
+        others = [other for other in others if folded(other.title) not in titles]
+        return self._likes_state(ExampleKind.LIBRARY, mailing_list, likes + others, now)
+
+    def _likes_state(
+        self,
+        kind: ExampleKind,
+        mailing_list: MailingList,
+        examples: Sequence[Example],
+        now: datetime,
+    ) -> LearnedState:
+        weights = ranking.train_likes(examples)
         return LearnedState(
-            key=self._key(ExampleKind.VOTES, mailing_list),
+            key=self._key(kind, mailing_list),
             oldest=now,
             until=now,
             until_id="",
@@ -186,7 +234,9 @@ class Learning:
         """Return the kinds that may have something new to learn from."""
         if not mailing_list.is_judged:
             return []
-        return self.lessons.due(mailing_list.name, now, scores=self.share != 1 or self.ranks)
+        scores = self.share != 1 or self.ranks
+        library = bool(mailing_list.library)
+        return self.lessons.due(mailing_list.name, now, scores=scores, library=library)
 
     def _state(self, mailing_list: MailingList, kind: ExampleKind) -> LearnedState | None:
         return self.lessons.state(mailing_list.name, kind, self._key(kind, mailing_list))
@@ -195,12 +245,27 @@ class Learning:
         """Return the key of a state: all that it depends on, beside its examples."""
         if kind is ExampleKind.VOTES:
             return ranking.FEATURES
+        if kind is ExampleKind.LIBRARY:
+            return f"{ranking.FEATURES}; {mailing_list.library}"
         return f"{ranking.FEATURES}; {self.criteria(mailing_list)}; {mailing_list.min_relevance}"
+
+
+_LIKES = (ExampleKind.VOTES, ExampleKind.LIBRARY)  # which break ties of scores
+_SAID = (ExampleKind.SCORES, ExampleKind.VOTES)  # to readers
 
 
 def _strengths(ranker: LearnedRanker, papers: Sequence[Paper]) -> dict[str, float]:
     """Return the papers' strengths, by id."""
     return dict(zip((paper.id for paper in papers), ranker.strengths(papers), strict=True))
+
+
+def _liking(rankers: Sequence[LearnedRanker], papers: Sequence[Paper]) -> dict[str, float]:
+    """Return how much each paper is liked, by id: the rankers' strengths, each by its weight."""
+    liking = dict[str, float]()
+    for ranker in rankers:
+        for paper_id, strength in _strengths(ranker, papers).items():
+            liking[paper_id] = liking.get(paper_id, 0.0) + ranker.weight * strength
+    return liking
 
 
 def is_young(state: LearnedState | TrainingProgress, now: datetime) -> bool:
@@ -220,6 +285,7 @@ def learning_of(app: App) -> Learning:
     return Learning(
         store=store,
         lessons=Lessons(store.database, votes=votes),
+        likes=likes_of(app),
         criteria=criteria,
         share=settings.llm_shortlist if settings.has_llm else 1.0,
         ranks=not settings.has_llm,

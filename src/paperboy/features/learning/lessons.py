@@ -1,5 +1,5 @@
-"""Rows of learning: each list's states, their examples (an LLM's scores, readers' votes), and the
-random sample.
+"""Rows of learning: each list's states, their examples (an LLM's scores, readers' votes, papers to
+compare likes with), and the random sample.
 """
 
 from collections.abc import Collection
@@ -17,7 +17,7 @@ from paperboy.store.seen import LIST_KEY
 
 LEAST_VOTES = 10  # papers with a vote, before anything is learned from votes
 MOST_VOTES = 1_000  # papers with a vote that are learned from: the newest
-BACKGROUND = 10  # papers without a vote, for each with one
+BACKGROUND = 10  # papers without a vote, for each with one or of the library
 _REST = timedelta(hours=1)  # between two trainings on votes
 
 NO_VOTES = "select '' as list, '' as paper_id, 0 as vote, '' as at where false"
@@ -28,6 +28,7 @@ class ExampleKind(StrEnum):
 
     SCORES = "scores"
     VOTES = "votes"
+    LIBRARY = "library"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +93,18 @@ class Lessons:
         with self._database.transaction():
             self._database.insert("learned", row, replace=True)
 
-    def due(self, list_name: str, now: datetime, *, scores: bool) -> list[ExampleKind]:
-        """Return the kinds that may have something new for the list: scores once another day of it
-        was frozen, and votes. Without `scores`, votes alone.
+    def due(
+        self, list_name: str, now: datetime, *, scores: bool, library: bool
+    ) -> list[ExampleKind]:
+        """Return the kinds that may have something new for the list: scores and its library, where
+        wanted, once another day of it was frozen, and votes.
         """
-        values = {"list": list_name, "scores": scores, "rested": now - _REST}
+        values = {
+            "list": list_name,
+            "scores": scores,
+            "library": library,
+            "rested": now - _REST,
+        }
         return [ExampleKind(kind) for kind in self._database.column(self._ballots + _DUE, values)]
 
     def judged(
@@ -122,8 +130,14 @@ class Lessons:
         voted: list[Example] = self._database.rows(self._ballots + _VOTED, values, Example)
         if len(voted) < LEAST_VOTES:
             return []
-        values["most"] = BACKGROUND * len(voted)
-        return voted + self._database.rows(self._ballots + _UNVOTED, values, Example)
+        return voted + self.others(list_name, len(voted))
+
+    def others(self, list_name: str, likes: int) -> list[Example]:
+        """Return papers of the list without a vote, drawn by their ids, to compare so many likes
+        with.
+        """
+        values = {"list": list_name, "most": BACKGROUND * likes}
+        return self._database.rows(self._ballots + _UNVOTED, values, Example)
 
     # The sample
 
@@ -163,6 +177,8 @@ union all select 'votes' from {_LOOKED.format("votes")}
 where {_NEWEST_DAY} > looked.at or (coalesce(looked.at, '') < :rested and exists (
     select 1 from ballots where ballots.list = :list and ballots.at >= coalesce(looked.at, '')
 ))
+union all select 'library' from {_LOOKED.format("library")}
+where :library and {_NEWEST_DAY} > coalesce(looked.at, '')
 order by kind
 """
 

@@ -33,15 +33,20 @@ _MOST_COUNTED = (1 << 16) - 1  # examples with a bucket
 _HEAD = struct.Struct("<IId")  # examples, those of them with a label, the offset
 _WORD = re.compile(r"[^\W_]{2,}")
 
-# Votes are few, and about papers that were chosen: without others to compare with, every word would
-# count in favour.
-_VOTE_RATE = 0.5
-_UNVOTED = 0.15  # the weight of a paper without a vote
+# Likes are few, votes or papers of a library: without others to compare with, every word would count
+# in favour.
+_LIKE_RATE = 0.5
+_OTHER = 0.15  # the weight of a paper that nobody voted on
 _PASSES = 6  # over all examples, or as many as fit in _STEPS; at least one
 _STEPS = 10_000
 
-_AS_GOOD_AS_WORDS = 200  # examples that make a ranking count as much as the topics' words
-_MOST = 4.0  # the most that a ranking weighs
+# Scores and votes: examples that make a ranking count as much as the topics' words, and the most.
+_AS_GOOD_AS_WORDS = 200
+_MOST = 4.0
+# A library holds the best of years, and a vote one of a day: so five of its papers weigh half as much
+# as words, and twenty as much.
+LEAST_LIKES = 5
+_LIKES_AS_GOOD_AS_WORDS = 20
 
 _TF = [0.0, *(1 + math.log(number) for number in range(1, 256))]  # by how often a paper has a term
 
@@ -58,7 +63,7 @@ class Example(NamedTuple):
 
     title: str
     abstract: str
-    target: float | None  # how much it was wanted, from 0 to 1; None: nobody voted
+    target: float | None  # how much it was wanted, from 0 to 1; None: nobody said
 
 
 def target(relevance: int, threshold: int) -> float:
@@ -78,22 +83,22 @@ def train(state: bytes, examples: Iterable[Example]) -> bytes:
     return weights.state()
 
 
-def train_votes(votes: Iterable[Example]) -> bytes:
-    """Return a state from readers' votes, in any order; `target` is the share of votes for a paper.
-    Papers without a vote count a little against.
+def train_likes(examples: Iterable[Example]) -> bytes:
+    """Return a state from likes, in any order: `target` is the share of votes for a paper, or 1 of
+    one in the library. Papers without a target count a little against.
     """
     weights = _Weights(b"")
-    mixed = sorted(votes, key=lambda vote: crc32(vote.title.encode(errors="replace")))
-    rows = [(features(vote.title, vote.abstract), vote.target) for vote in mixed]
+    mixed = sorted(examples, key=lambda one: crc32(one.title.encode(errors="replace")))
+    rows = [(features(one.title, one.abstract), one.target) for one in mixed]
     for paper, share in rows:
         weights.count(paper, is_label=share is not None)
 
     passes = max(1, min(_PASSES, _STEPS // len(rows)))
     for paper, share in rows * passes:
         if share is None:
-            weights.learn(paper, 0.0, _VOTE_RATE * _UNVOTED)
+            weights.learn(paper, 0.0, _LIKE_RATE * _OTHER)
         else:
-            weights.learn(paper, share, _VOTE_RATE)
+            weights.learn(paper, share, _LIKE_RATE)
     return weights.state()
 
 
@@ -101,11 +106,15 @@ class LearnedRanker(NamedTuple):
     """Ranker with learned weights."""
 
     state: bytes
+    of_library: bool = False
 
     @property
     def weight(self) -> float:
         """Return how much it weighs beside the words of the topics."""
-        return min(_MOST, self.examples / _AS_GOOD_AS_WORDS)
+        if not self.of_library:
+            return min(_MOST, self.examples / _AS_GOOD_AS_WORDS)
+        growth = (self.examples - LEAST_LIKES) / (_LIKES_AS_GOOD_AS_WORDS - LEAST_LIKES)
+        return 0.5 + 0.5 * min(1.0, growth)
 
     @property
     def examples(self) -> int:

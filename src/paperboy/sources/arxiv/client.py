@@ -120,20 +120,26 @@ class ArxivClient(PoliteClient):
         if not ids:
             return []
 
-        search = arxiv.Search(id_list=ids, max_results=len(ids))
+        cross_lists = []
+        for paper in self.by_ids(ids):
+            # The feed may know of a new category before the API does.
+            both = dict.fromkeys([*paper.categories, *sorted(crossed[paper.id])])
+            cross_lists.append(replace(paper, categories=tuple(both)))
+        return cross_lists
+
+    def by_ids(self, ids: Sequence[str]) -> list[Paper]:
+        """Return the papers with these ids, at most AT_ONCE, without those that arXiv does not
+        have. Raises FeedError.
+        """
+        search = arxiv.Search(id_list=list(ids), max_results=len(ids))
         try:
             with closing(self._http):
                 papers = self._ask(search).papers
+        except EmptyError:
+            return []
         except FaultError as fault:
             raise FeedError(f"{self._host} {fault}") from fault
-
-        cross_lists = []
-        for paper in papers:
-            if paper.id in ids:
-                # The feed may know of a new category before the API does.
-                both = dict.fromkeys([*paper.categories, *sorted(crossed[paper.id])])
-                cross_lists.append(replace(paper, categories=tuple(both)))
-        return cross_lists
+        return [paper for paper in papers if paper.id in ids]
 
     def probe(self, category: str) -> int:
         """Count arXiv's papers in a category by one small request without a retry. Raises

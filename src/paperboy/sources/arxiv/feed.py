@@ -12,7 +12,7 @@ from typing import Protocol
 from paperboy.errors import FeedError
 from paperboy.models import Advance, Paper
 from paperboy.sources.arxiv import calendar, hosts
-from paperboy.sources.arxiv.client import ArxivClient
+from paperboy.sources.arxiv.client import AT_ONCE, ArxivClient
 from paperboy.sources.source import Fetched, MissingIds
 
 _DAY = timedelta(days=1)
@@ -122,6 +122,13 @@ class ArxivFeed:
             ids = ", ".join(paper.id for paper in late)
             logger.info("arXiv: %d late cross-lists: %s", len(late), ids)
         return late
+
+    def by_ids(self, ids: Sequence[str]) -> Sequence[Paper]:
+        """Return the papers with these ids, a hundred in a request."""
+        papers = list[Paper]()
+        for start in range(0, len(ids), AT_ONCE):
+            papers += self.client.by_ids(ids[start : start + AT_ONCE])
+        return papers
 
     def probe(self, category: str) -> tuple[str, str]:
         """Say how many papers the category has, and what is wrong with the announcement feed."""

@@ -1,0 +1,151 @@
+"""The papers of a list's library, with what there is of their texts.
+
+a file       → read anew each time
+a collection → asked for at Zotero, and kept until its version changes
+texts        ← the library's own, else the source's, which is asked by ids; kept, and not asked again
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
+from functools import partial
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from paperboy.edges import files, lock
+from paperboy.errors import ConfigError
+from paperboy.features.learning.zotero import URL, ZoteroClient
+from paperboy.home import library
+from paperboy.home.library import Collection, Library, LibraryItem
+from paperboy.service.app import App
+from paperboy.sources import source_of, title_of
+from paperboy.sources.source import Connect
+from paperboy.store.database import Database
+from paperboy.tex import plain
+
+MOST_LIKES = 500  # papers that are learned from: the newest
+_MOST_ASKED = 500  # papers at once, by their ids
+
+
+_AMONG = "paper_id in (select value from json_each(?))"
+
+
+@dataclass(frozen=True, slots=True)
+class Likes:
+    """Libraries of a home's lists."""
+
+    folder: Path  # with the home's files
+    database: Database
+    zotero: ZoteroClient
+    connect: Connect
+    turn: Callable[[], AbstractContextManager[object]]  # held while a source is asked
+
+    def read(self, name: str, now: datetime) -> Library:
+        """Return what a list's `library` has, by its name. Raises ConfigError, or FeedError if
+        Zotero does not answer.
+        """
+        named = library.parse(name)
+        if isinstance(named, Collection):
+            return Library(self._collection(named, now), ())
+        try:
+            return library.read(named, files.read(self.folder / named, library.MOST_BYTES))
+        except FileNotFoundError:
+            raise ConfigError.at(named, "is missing; put it back into the home") from None
+        except ValueError as error:
+            raise ConfigError.at(named, str(error)) from None
+
+    def _collection(self, collection: Collection, now: datetime) -> tuple[LibraryItem, ...]:
+        """Return the papers of a collection: those that are kept, if nothing has changed."""
+        query = "select version, items from collections where name = ?"
+        kept = next(iter(self.database.rows(query, [str(collection)])), None)
+        fetched = self.zotero.fetch(collection, kept and kept["version"])
+        if fetched is None and kept:
+            return tuple(_item(row) for row in json.loads(kept["items"]))
+
+        items = fetched.items if fetched else ()
+        row = {
+            "name": str(collection),
+            "version": fetched.version if fetched else 0,
+            "items": json.dumps([asdict(item) for item in items], ensure_ascii=False),
+            "at": now,
+        }
+        with self.database.transaction():
+            self.database.insert("collections", row, replace=True)
+        return items
+
+    def with_texts(self, items: Sequence[LibraryItem], now: datetime) -> list[LibraryItem]:
+        """Return the items, oldest first, each with its title and, if there is one, its abstract.
+
+        Sources are asked for papers whose text neither the library nor the database has. Items
+        without any title are left out. Raises FeedError, or HomeBusyError if the turn is another's.
+        """
+        lacking = [item.paper_id for item in items if item.paper_id and not item.abstract]
+        known = self._texts(lacking, now)
+        to_ask = [paper_id for paper_id in lacking if paper_id not in known][-_MOST_ASKED:]
+        known |= self._ask(to_ask, now)
+        filled = (_filled(item, *known.get(item.paper_id, ("", ""))) for item in items)
+        return [item for item in filled if item.title]
+
+    def not_found(self, items: Sequence[LibraryItem]) -> int:
+        """Return how many items have an id that its source does not know."""
+        ids = [item.paper_id for item in items if item.paper_id and not item.abstract]
+        query = f"select count(*) from library_texts where title = '' and {_AMONG}"
+        return self.database.value(query, [ids]) or 0
+
+    def _texts(self, ids: Sequence[str], now: datetime) -> dict[str, tuple[str, str]]:
+        """Return titles and abstracts that are kept, by id; they are kept for longer then."""
+        select = f"select paper_id, title, abstract from library_texts where {_AMONG}"
+        with self.database.transaction():
+            update = f"update library_texts set at = ? where {_AMONG}"
+            self.database.execute(update, [now, list(ids)])
+            rows = self.database.rows(select, [list(ids)])
+        return {row["paper_id"]: (row["title"], row["abstract"]) for row in rows}
+
+    def _ask(self, ids: Sequence[str], now: datetime) -> dict[str, tuple[str, str]]:
+        """Return the texts of the sources that can be asked, and keep them; an empty text is kept,
+        too, so that nobody is asked for it again.
+        """
+        texts = dict[str, tuple[str, str]]()
+        by_source = groupby(sorted(ids), key=lambda paper_id: source_of(paper_id).key)
+        for _, of_source in by_source:
+            asked = list(of_source)
+            source = source_of(asked[0])
+            with self.turn():
+                papers = {paper.id: paper for paper in self.connect(source).by_ids(asked)}
+            for paper_id in asked:
+                paper = papers.get(paper_id)
+                texts[paper_id] = (
+                    (title_of(paper), plain(source.marked(paper.abstract))) if paper else ("", "")
+                )
+
+        rows = [(paper_id, *text, now) for paper_id, text in texts.items()]
+        with self.database.transaction():
+            insert = "insert or replace into library_texts values (?, ?, ?, ?)"
+            self.database.execute_all(insert, rows)
+        return texts
+
+
+def _item(row: Mapping[str, Any]) -> LibraryItem:
+    return LibraryItem(**{**row, "authors": tuple(row["authors"])})
+
+
+def _filled(item: LibraryItem, title: str, abstract: str) -> LibraryItem:
+    return replace(item, title=item.title or title, abstract=item.abstract or abstract)
+
+
+def likes_of(app: App, say: Callable[[str], None] | None = None) -> Likes:
+    """Return the libraries of a home. While a morning asks the sources, `say` so and wait for its
+    end; without it, asking raises HomeBusyError.
+    """
+    settings = app.settings
+    database = settings.paperboy_database
+    return Likes(
+        folder=app.home.source,
+        database=app.store_to_ask.database,
+        zotero=ZoteroClient(settings.zotero_api_key.value, proxy=app.proxy(URL), wait=app.wait),
+        connect=app.connect,
+        turn=partial(lock.held, database, "morning", "learn", say),
+    )
