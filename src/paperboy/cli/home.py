@@ -6,18 +6,20 @@ import re
 import shlex
 import sys
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import click
 
 from paperboy import sample
+from paperboy.cli.library import Start, start_from
 from paperboy.cli.main import ENTER
 from paperboy.console import lines
 from paperboy.console.lines import say
-from paperboy.edges.text import together, visible
+from paperboy.edges.text import counted, together, visible
 from paperboy.errors import ConfigError, PaperboyError
 from paperboy.home import lists, nodes, values
 from paperboy.home.home import folders
@@ -28,6 +30,7 @@ from paperboy.models import MailingList
 from paperboy.service.app import App
 
 _TITLE = "Foundations of machine learning"
+_LIKED_TITLE = "Papers like ours"
 _NAME = "foundations"
 _CATEGORIES = "cs.LG, stat.ML"
 _ADDRESSES = "you@example.org"
@@ -35,25 +38,41 @@ _ADDRESSES = "you@example.org"
 
 @click.command()
 @click.argument("folder", metavar="[DIR]", required=False, type=click.Path(path_type=Path))
+@click.option(
+    "--library",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Papers that the list likes (.bib, or .txt of ids), in place of topics.",
+)
+@click.option(
+    "--category",
+    "categories",
+    multiple=True,
+    metavar="NAME",
+    help="With --library: a category, if the library's own are not wanted. May be repeated.",
+)
 @click.pass_obj
-def init(app: App, folder: Path | None) -> None:
+def init(app: App, folder: Path | None, library: Path | None, categories: tuple[str, ...]) -> None:
     """Make a new home in DIR, the folder that holds your files.
 
     These are .env (the settings), subscribers.yaml (the lists), prompts/topics/ (what the lists
     want to read), and a .gitignore that keeps secrets and addresses out of git. On a terminal you
     are asked what the first list is about. The timezone is this machine's. No file is overwritten.
     Without DIR, the home is the folder given by --home or PAPERBOY_HOME, else the current one.
+
+    With --library, the list needs no topics: it looks for papers like those of the file, which is
+    copied into the home, in the categories that most of them have.
     """
+    if categories and not library:
+        raise click.UsageError("--category needs --library.")
     home = folder.absolute() if folder else app.path
     click.get_current_context().meta[ENTER](home)
     _refuse(home, (".env", LISTS_FILE, ".gitignore"))
-    title, categories, addresses, server = _answers()
-    first = _list(title, categories, addresses)
-    topics_file = f"prompts/topics/{first.name}.md"
-
-    topics = _new("topics.md").format(title=first.title)
-    if title == _TITLE:
-        topics = _shipped(f"prompts/topics/{_NAME}.md")
+    start = start_from(app, library, categories) if library else None
+    defaults = (_LIKED_TITLE, ", ".join(start.categories)) if start else (_TITLE, _CATEGORIES)
+    title, named, addresses, server = _answers(*defaults)
+    first = _list(title, named, addresses)
+    wanted = _from_library(start, first.name) if start else _from_topics(first.title, first.name)
 
     timezone = machine_timezone(app.environ.get("TZ", ""))
     subscribers = [nodes.as_scalar(str(subscriber)) for subscriber in first.subscribers]
@@ -62,22 +81,24 @@ def init(app: App, folder: Path | None) -> None:
         LISTS_FILE: _new("subscribers.yaml").format(
             name=first.name,
             title=nodes.as_scalar(first.title),
-            categories=", ".join(_words(categories)),
+            categories=", ".join(_words(named)),
+            wanted=wanted.line,
             addresses="\n      - ".join(subscribers),
             timezone=timezone,
         ),
-        topics_file: topics,
+        wanted.file: wanted.text,
         ".gitignore": _new("gitignore"),
     }
-    _refuse(home, texts)
-    _write(home, texts)
+    contents = {name: text.encode() for name, text in texts.items()}
+    if start and library and library.resolve() != (home / start.name).resolve():
+        contents[start.name] = start.content
+    _refuse(home, contents)
+    _write(home, contents)
     # For the database: the pages' unit may write nowhere else.
     (home / "data").mkdir(mode=0o700, exist_ok=True)
 
-    say(f"A new home is in {home}: {together(list(texts))}.", "")
-    say(
-        f"Describe what the list wants to read in {topics_file}, and add its readers to {LISTS_FILE}."
-    )
+    say(f"A new home is in {home}: {together(list(contents))}.", "")
+    say(*wanted.said)
     until = "" if server else "Mail goes to the folder outbox/ until .env names a mail server. "
     say(f"{until}Then:", "")
     program = lines.program()
@@ -85,6 +106,44 @@ def init(app: App, folder: Path | None) -> None:
         program += f" --home {shlex.quote(str(home))}"
 
     say(f"  {program} check", f"  {program} preview {first.name}")
+
+
+class _Wanted(NamedTuple):
+    """What a new list wants to read."""
+
+    line: str  # in subscribers.yaml
+    file: str
+    text: str  # of that file
+    said: Sequence[str]  # what to do with it
+
+
+def _from_topics(title: str, name: str) -> _Wanted:
+    file = f"prompts/topics/{name}.md"
+    is_sample = title == _TITLE
+    return _Wanted(
+        line=f"topics: topics/{name}.md  # what the list wants to read: a file under prompts/, or the text itself",
+        file=file,
+        text=_shipped(f"prompts/topics/{_NAME}.md")
+        if is_sample
+        else _new("topics.md").format(title=title),
+        said=[
+            f"Describe what the list wants to read in {file}, and add its readers to {LISTS_FILE}."
+        ],
+    )
+
+
+def _from_library(start: Start, name: str) -> _Wanted:
+    file = f"prompts/{lists.titles_file(name)}"
+    titles = counted(len(start.titles), "title")
+    return _Wanted(
+        line=f"library: {start.name}  # papers that the list likes; titles for the LLM: {file}",
+        file=file,
+        text="".join(f"{title}\n" for title in start.titles),
+        said=[
+            f"{start.said} Its newest {titles} are in {file}: edit them as you like.",
+            f"Add the list's readers to {LISTS_FILE}.",
+        ],
+    )
 
 
 def _refuse(home: Path, names: Iterable[str]) -> None:
@@ -120,22 +179,22 @@ def _settings(server: str, address: str, timezone: str) -> str:
     return text
 
 
-def _answers() -> tuple[str, str, str, str]:
+def _answers(default_title: str, default_categories: str) -> tuple[str, str, str, str]:
     """Return the list's title, categories and subscribers, and the mail server.
 
     They are asked for on a terminal.
     """
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        return _TITLE, _CATEGORIES, _ADDRESSES, ""
+        return default_title, default_categories, _ADDRESSES, ""
 
     title = _ask(
         "What is the list about? Its title",
-        _TITLE,
+        default_title,
         lambda text: _list(title=text),
     )
     categories = _ask(
         "Categories, separated by commas",
-        _CATEGORIES,
+        default_categories,
         lambda text: _list(categories=text),
     )
     addresses = _ask(
@@ -202,17 +261,17 @@ def _shipped(name: str) -> str:
     return (prompts.parent / name).read_text("utf-8")
 
 
-def _write(home: Path, texts: Mapping[str, str]) -> None:
+def _write(home: Path, contents: Mapping[str, bytes]) -> None:
     """Write all files or none, readable by their owner alone."""
     written: list[Path] = []
     opener = partial(os.open, mode=0o600)
     try:
-        for name, text in texts.items():
+        for name, content in contents.items():
             path = home / name
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with open(path, "x", encoding="utf-8", opener=opener) as file:
+            with open(path, "xb", opener=opener) as file:
                 written.append(path)
-                file.write(text)
+                file.write(content)
     except OSError as error:
         for path in written:
             path.unlink()

@@ -13,13 +13,14 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import repeat
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from paperboy.edges.text import counted, folded, one_line, printable, shortened
 from paperboy.errors import MOST_PROBLEMS, ConfigError, Problem
 from paperboy.home import nodes
-from paperboy.sources import SOURCES
+from paperboy.sources import SOURCES, categories
 from paperboy.sources.references import doi_in, id_in
 from paperboy.tex import name_to_text, plain, to_marked
 
@@ -91,6 +92,7 @@ class LibraryItem:
     authors: tuple[str, ...] = ()  # "First Last"
     abstract: str = ""  # plain text; empty: the file has none
     line: int = 0  # where it begins in the file, from 1
+    category: str = ""  # its primary one, if the file says it
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,9 +313,23 @@ def _paper(line: int, fields: _Fields) -> Iterator[_Found]:
         authors=tuple(_authors(_first(fields, "author"))),
         abstract=_first(fields, "abstract"),
         line=line,
+        category=next(filter(None, map(_category, _CATEGORY_FIELDS, repeat(fields))), ""),
     )
     date = re.match(r"\d{4}(-\d\d){0,2}", _first(fields, "date") or _first(fields, "year"))
     yield line, _Dated(item, date[0] if date else "")
+
+
+_CATEGORY_FIELDS = ("primaryclass", "eprintclass")  # BibTeX's, biblatex's
+
+
+def _category(name: str, fields: _Fields) -> str:
+    """Return the category that a field names; empty if it is none, or a whole archive."""
+    written = _first(fields, name)
+    try:
+        found = categories(written)
+    except ValueError:
+        return ""
+    return written if found == (written,) else ""
 
 
 def _first(fields: _Fields, name: str) -> str:
@@ -428,4 +444,5 @@ def _completed(item: LibraryItem, other: LibraryItem) -> LibraryItem:
         title=item.title or other.title,
         authors=item.authors or other.authors,
         abstract=item.abstract or other.abstract,
+        category=item.category or other.category,
     )

@@ -31,6 +31,7 @@ from paperboy.models import (
     Score,
     Scored,
     Spending,
+    Text,
     ToScore,
     Usage,
 )
@@ -255,7 +256,7 @@ class LlmScorer:
     def criteria(self, mailing_list: MailingList) -> str:
         return self.prompt.criteria(mailing_list.topics, mailing_list.language, mailing_list.titles)
 
-    def estimate(self, papers: Sequence[Paper]) -> Cost | None:
+    def estimate(self, papers: Sequence[Paper | Text]) -> Cost | None:
         """Return what scoring these papers may cost; None: the price is unknown."""
         if self.prices is None:
             return None

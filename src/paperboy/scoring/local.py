@@ -84,7 +84,7 @@ class LocalScorer:
         wanted = "\n".join([mailing_list.topics, *mailing_list.titles])
         return hashlib.sha256(f"{_IDEA}\n{among}\n{wanted}".encode()).hexdigest()[:16]
 
-    def estimate(self, _papers: Sequence[Paper]) -> Cost:
+    def estimate(self, _papers: Sequence[Paper | Text]) -> Cost:
         return Cost()
 
     def score(self, jobs: Sequence[ToScore], may_spend: object = None) -> Generator[Scored]:  # noqa: ARG002 - no cost

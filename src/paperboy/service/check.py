@@ -25,7 +25,9 @@ from paperboy.curate import name_key, other_spellings
 from paperboy.edges import files
 from paperboy.edges.text import counted, together
 from paperboy.errors import ConfigError, PaperboyError
+from paperboy.home import library
 from paperboy.home.home import Home, denied, load_lists, require_folder
+from paperboy.home.library import Collection
 from paperboy.home.lists import LISTS_FILE
 from paperboy.home.settings import Settings, ignored, load
 from paperboy.models import MailingList
@@ -33,6 +35,7 @@ from paperboy.morning.incidents import inactive
 from paperboy.service import soundness
 from paperboy.service.app import App
 from paperboy.service.feature import Finding, note
+from paperboy.service.libraries import of_library
 from paperboy.service.probes import EXAMPLE, PATIENCE, categories, servers
 from paperboy.sources import named, source_of, sources_of
 from paperboy.sources.source import Source
@@ -102,6 +105,7 @@ def findings(app: App, *, offline: bool, patience: float = PATIENCE) -> Iterator
             return
         for of_part in broken.values():
             yield from of_part
+        yield from _of_the_libraries(tried)
         yield from _of_the_home(tried)
         for result, silence, end in probes:
             try:
@@ -158,6 +162,19 @@ def _of_the_lists(lists: Sequence[MailingList], settings: Settings) -> Iterator[
     if examples and settings.mail_from:
         nobody = f"mail to {together(examples, 1)} reaches nobody (example addresses)"
         yield note("lists", f"{nobody}; put your readers into {LISTS_FILE}")
+
+
+def _of_the_libraries(app: App) -> Iterator[Finding]:
+    """Report the libraries that are files; those of Zotero are asked for with the servers."""
+    for mailing_list in app.home.lists:
+        if not mailing_list.library or isinstance(library.parse(mailing_list.library), Collection):
+            continue
+
+        def found(app: App, of: MailingList = mailing_list) -> Iterator[Finding]:
+            content = files.read(app.home.source / of.library, library.MOST_BYTES)
+            return of_library(app, of, library.read(of.library, content))
+
+        yield from _tried("library", found, app)
 
 
 def placeholders(mailing_list: MailingList) -> Iterator[str]:

@@ -64,11 +64,13 @@ create table collections (      -- of Zotero
     },
 )
 
+_HELP = "Take the titles of a list's library anew, for a list without topics."
 _learning = lazily("learning.learning", "learning_of")
 
 FEATURE = Feature(
     name="learning",
     tables=_TABLES,
+    commands={"learn": ("paperboy.features.learning.command", _HELP)},
     learned=lambda app: _learning(app).learned,
     frozen=lambda app, *given: _learning(app).freeze(*given),
     tasks={
@@ -77,5 +79,6 @@ FEATURE = Feature(
         )
     },
     words=lazily("learning.learning", "words"),
+    check=lazily("learning.likes", "check"),
     status=lazily("learning.learning", "status"),
 )

@@ -6,7 +6,7 @@ texts        ← the library's own, else the source's, which is asked by ids; ke
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
@@ -16,11 +16,14 @@ from pathlib import Path
 from typing import Any
 
 from paperboy.edges import files, lock
+from paperboy.edges.text import counted
 from paperboy.errors import ConfigError
 from paperboy.features.learning.zotero import URL, ZoteroClient
 from paperboy.home import library
 from paperboy.home.library import Collection, Library, LibraryItem
 from paperboy.service.app import App
+from paperboy.service.feature import Finding, note
+from paperboy.service.libraries import of_library
 from paperboy.sources import source_of, title_of
 from paperboy.sources.source import Connect
 from paperboy.store.database import Database
@@ -28,6 +31,7 @@ from paperboy.tex import plain
 
 MOST_LIKES = 500  # papers that are learned from: the newest
 _MOST_ASKED = 500  # papers at once, by their ids
+_AT_ONCE = 100  # papers, in one request
 
 
 _AMONG = "paper_id in (select value from json_each(?))"
@@ -76,6 +80,14 @@ class Likes:
             self.database.insert("collections", row, replace=True)
         return items
 
+    def with_titles(self, items: Sequence[LibraryItem], now: datetime) -> list[LibraryItem]:
+        """Return the items with their titles, as `with_texts`, which asks for the newest that lack
+        one.
+        """
+        lacking = [item for item in items if item.paper_id and not item.title][-_AT_ONCE:]
+        found = {item.paper_id: item for item in self.with_texts(lacking, now)}
+        return [found.get(item.paper_id, item) for item in items]
+
     def with_texts(self, items: Sequence[LibraryItem], now: datetime) -> list[LibraryItem]:
         """Return the items, oldest first, each with its title and, if there is one, its abstract.
 
@@ -88,6 +100,10 @@ class Likes:
         known |= self._ask(to_ask, now)
         filled = (_filled(item, *known.get(item.paper_id, ("", ""))) for item in items)
         return [item for item in filled if item.title]
+
+    def has_unknown(self) -> bool:
+        """Check whether any library has a paper that its source does not know."""
+        return bool(self.database.value("select 1 from library_texts where title = '' limit 1"))
 
     def not_found(self, items: Sequence[LibraryItem]) -> int:
         """Return how many items have an id that its source does not know."""
@@ -134,6 +150,26 @@ def _item(row: Mapping[str, Any]) -> LibraryItem:
 
 def _filled(item: LibraryItem, title: str, abstract: str) -> LibraryItem:
     return replace(item, title=item.title or title, abstract=item.abstract or abstract)
+
+
+def check(app: App) -> Iterator[Finding]:
+    """Report the collections of Zotero, and papers of libraries that their sources do not know."""
+    likes = likes_of(app)
+    now = app.clock()
+    with_library = [mailing_list for mailing_list in app.home.lists if mailing_list.library]
+    for mailing_list in with_library:
+        is_asked = isinstance(library.parse(mailing_list.library), Collection)
+        if not is_asked and not likes.has_unknown():
+            continue
+        read = likes.read(mailing_list.library, now)
+        if is_asked:
+            yield from of_library(app, mailing_list, read)
+        if number := likes.not_found(read.items):
+            papers = counted(number, "paper")
+            what = (
+                f"{mailing_list.name}: the source does not know {papers} of {mailing_list.library}"
+            )
+            yield note("library", f"{what}; correct their ids, or give their titles in a .bib")
 
 
 def likes_of(app: App, say: Callable[[str], None] | None = None) -> Likes:
