@@ -61,7 +61,7 @@ def astro_days() -> list[JudgedDay]:
     rows_by_date: dict[str, list[dict[str, Any]]] = {}
     for row in _astro_rows():
         rows_by_date.setdefault(row["date"], []).append(row)
-    return [_judged_day(day, rows_by_date[day]) for day in sorted(rows_by_date)]
+    return [judged_day(day, rows_by_date[day]) for day in sorted(rows_by_date)]
 
 
 def relevances() -> dict[str, int]:
@@ -89,7 +89,7 @@ def _astro_rows() -> list[dict[str, Any]]:
     ]
 
 
-def _judged_day(day: str, rows: Sequence[dict[str, Any]]) -> JudgedDay:
+def judged_day(day: str, rows: Sequence[dict[str, Any]]) -> JudgedDay:
     published = datetime.fromisoformat(day).replace(tzinfo=UTC)
     papers = tuple(
         Paper(

@@ -47,6 +47,17 @@ def in_force(home: Path) -> Path:
 # ---- fingerprint
 
 
+def test_library_is_a_file_of_the_version_in_force(home: Path) -> None:
+    save(home, LISTS + '    library: "My Library.bib"\n')
+    save(home, "@misc{a, title = {Rain}}", "My Library.bib")
+    files = Files(home)
+    before = files.fingerprint()
+    copy = in_force(home)
+    save(home, "@misc{a, title = {Snow}}", "My Library.bib")
+    assert files.fingerprint() != before
+    assert "Rain" in (copy / "My Library.bib").read_text("utf-8")
+
+
 def test_fingerprint_changes_with_every_file_and_not_with_what_editors_leave(home: Path) -> None:
     files = Files(home)
     before = files.fingerprint()
@@ -150,7 +161,7 @@ def large_files(prompts: Path) -> None:
         (prompts / str(n)).write_bytes(b" " * 33_000_000)
 
 
-TOO_MUCH = "prompts, emails and files of subscribers: hold more than 64 MB or 30,000 files; move other files "
+TOO_MUCH = "prompts, emails, libraries and files of subscribers: hold more than 64 MB or 30,000 files; move other files "
 
 
 @pytest.mark.long("thousands of files")

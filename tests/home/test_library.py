@@ -10,7 +10,15 @@ from hypothesis import strategies as st
 
 from paperboy.errors import MOST_PROBLEMS, ConfigError
 from paperboy.home import library
-from paperboy.home.library import MOST_BYTES, MOST_ITEMS, Library, LibraryItem
+from paperboy.home.library import (
+    MOST_BYTES,
+    MOST_ITEMS,
+    Collection,
+    Library,
+    LibraryItem,
+    newest_titles,
+    parse,
+)
 
 SHARED = Path(__file__).parents[3] / "shared" / "data" / "bib"
 
@@ -543,3 +551,80 @@ def test_no_bytes_raise(content: bytes) -> None:
 def test_nothing_before_an_entry_on_a_line_of_its_own_costs_it(junk: str) -> None:
     found = read(f"@misc{{c, title = {{{junk}\n" + FOG)
     assert facts(found)[-1:] == [SECOND]
+
+
+# ---- what a list's `library` names
+
+
+@pytest.mark.parametrize("name", ["refs.bib", "My Library.bib", "lab/liked.txt"])
+def test_library_names_a_file_of_the_home(name: str) -> None:
+    assert parse(name) == name
+
+
+@pytest.mark.parametrize("library", ["users/1234567", "groups/42"])
+def test_library_names_a_collection_of_a_user_or_a_group(library: str) -> None:
+    collection = parse(f"zotero:{library}/collections/ABCD2345")
+    assert collection == Collection(library, "ABCD2345")
+    assert str(collection) == f"zotero:{library}/collections/ABCD2345"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "zotero:users/1234567",
+        "zotero:users/ada/collections/ABCD2345",
+        "zotero:users/1234567/collections/abcd2345",
+        "zotero:users/1234567/collections/ABCD2345/items",
+        "zotero:users/1234567/collections/ABCD234\n5",
+        "zotero:users/١٢/collections/ABCD2345",
+        "zotero:friends/1/collections/ABCD2345",
+    ],
+)
+def test_collection_that_is_none_is_an_error_with_an_example(text: str) -> None:
+    example = "write it as zotero:users/1234567/collections/ABCD2345 or zotero:groups/…"
+    with pytest.raises(ValueError, match=f"is no Zotero collection; {example}"):
+        parse(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "refs.pdf",
+        "../refs.bib",
+        "/etc/refs.bib",
+        "https://www.zotero.org/ada/collections/ABCD2345",
+    ],
+)
+def test_any_other_library_is_an_error_that_says_what_may_stand_there(text: str) -> None:
+    with pytest.raises(ValueError, match=r"a file in the home that ends in \.bib .* or a Zotero"):
+        parse(text)
+
+
+# ---- titles that stand in for topics
+
+
+def test_newest_titles_come_first_each_once_and_thirty_at_most() -> None:
+    papers = [LibraryItem("", "", f"Paper {number}") for number in range(40)]
+    again = LibraryItem("", "", "Paper 39")
+    untitled = LibraryItem("2502.06786", "", "")
+    titles = newest_titles([*papers, again, untitled])
+    assert titles == tuple(f"Paper {number}" for number in range(39, 9, -1))
+
+
+# ---- categories
+
+
+@pytest.mark.parametrize(
+    ("field", "category"),
+    [
+        ("primaryClass = {astro-ph.GA}", "astro-ph.GA"),
+        ("eprintclass = {hep-th}", "hep-th"),
+        ("primaryclass = {astro-ph}", ""),
+        ("primaryclass = {cs}", ""),
+        ("primaryclass = {rubbish}", ""),
+        ("year = {2026}", ""),
+    ],
+)
+def test_category_is_known_where_the_file_names_one(field: str, category: str) -> None:
+    assert item(f"@misc{{c, {REST}, {field}}}").category == category

@@ -686,3 +686,76 @@ def test_shipped_subscribers_yaml_loads():
     assert [x.name for x in lists] == ["foundations", "galaxies"]
     assert lists[0].authors == ("Yoshua Bengio", "Yann LeCun")
     assert all(s.address.endswith("@example.org") for x in lists for s in x.subscribers)
+
+
+# ---- a library in place of topics
+
+
+@pytest.fixture
+def liking(home: Path) -> Path:
+    (home / "refs.bib").write_text("@misc{a, title = {Rain}}", "utf-8")
+    (home / "prompts" / "library").mkdir()
+    (home / "prompts" / "library" / "ml.txt").write_text("Snow\n\n  Rain in\tcaves \r\n", "utf-8")
+    return home
+
+
+LIKES = "lists: [{name: ml, categories: [cs.LG], library: refs.bib}]"
+
+
+def test_titles_of_a_library_stand_in_for_topics(liking: Path) -> None:
+    (ml,) = read(liking, LIKES)
+    assert (ml.library, ml.topics, ml.is_judged) == ("refs.bib", "", True)
+    assert (ml.titles, ml.library_size) == (("Snow", "Rain in caves"), 2)
+    assert "Snow" not in repr(ml)
+
+
+def test_topics_come_before_titles(liking: Path) -> None:
+    (ml,) = read(liking, LIKES.replace("library:", "topics: Rain., library:"))
+    assert (ml.library, ml.topics, ml.titles, ml.library_size) == ("refs.bib", "Rain.", (), 0)
+
+
+def test_collection_of_zotero_needs_no_file(liking: Path) -> None:
+    (ml,) = read(liking, LIKES.replace("refs.bib", "zotero:groups/42/collections/ABCD2345"))
+    assert ml.library == "zotero:groups/42/collections/ABCD2345"
+    assert ml.is_judged
+
+
+def test_library_without_titles_is_an_error_that_names_the_command(liking: Path) -> None:
+    titles = liking / "prompts" / "library" / "ml.txt"
+    titles.unlink()
+    fix = "paperboy learn --library ml writes the library's newest there"
+    assert problems(liking, LIKES) == [
+        f"1:50: library: without topics, titles stand in prompts/library/ml.txt; {fix}"
+    ]
+    (untitled,) = load(liking / "subscribers.yaml", [liking / "prompts"], Settings(), titled=False)
+    assert (untitled.library, untitled.is_judged) == ("refs.bib", False)
+    titles.write_text("\n \n", "utf-8")
+    assert problems(liking, LIKES) == [f"1:50: library: {titles} is empty; {fix}"]
+    titles.write_text("Rain\n" * 30_000, "utf-8")
+    assert problems(liking, LIKES) == [
+        f"1:50: library: {titles} must have at most 100,000 characters"
+    ]
+    titles.write_bytes(b"\xff")
+    assert problems(liking, LIKES) == [
+        f"1:50: library: {titles} is not UTF-8 text (line 1); save it as UTF-8"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("library", "message"),
+    [
+        ("none.bib", "there is no 'none.bib' in the home; put the file there, or correct its name"),
+        ("refs.pdf", "must be a file in the home that ends in .bib"),
+        ("zotero:users/ada", "'zotero:users/ada' is no Zotero collection"),
+        ("!x refs.bib", "write the file's name as it is, right after the key"),
+        ("[refs.bib]", "must be text; put it in quotes"),
+        ("away.bib", "'away.bib' is outside the home; put the file there"),
+        ("folder.bib", "cannot be read: Is a directory"),
+    ],
+)
+def test_library_that_cannot_be_one_is_an_error(liking: Path, library: str, message: str) -> None:
+    (liking / "away.bib").symlink_to("/dev/null")
+    (liking / "folder.bib").mkdir()
+    (problem,) = problems(liking, LIKES.replace("refs.bib", library))
+    assert problem.startswith("1:50: library: ")
+    assert message in problem

@@ -77,8 +77,8 @@ def parse(text: str) -> Collection | str:
     if nodes.is_file_name(text, _NAME):
         return text
     raise ValueError(
-        "must be the name of a file in the home that ends in .bib (BibTeX) or .txt (an id, DOI or "
-        "link on each line), or a Zotero collection (zotero:users/…)"
+        "must be a file in the home that ends in .bib (BibTeX) or .txt (an id, DOI or link on each "
+        "line), or a Zotero collection (zotero:users/…)"
     )
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from paperboy.features.learning.learning import Learning
 from paperboy.features.learning.lessons import ExampleKind, LearnedState, Lessons
-from paperboy.features.learning.ranking import LearnedRanker
+from paperboy.features.learning.ranking import Example, LearnedRanker, train_likes
 from paperboy.features.learning.shortlist import LEAST_AGE, LEAST_EXAMPLES
 from paperboy.features.votes.rows import cast
 from paperboy.models import Day, MailingList, Outcome, Paper, PaperOutcome, Score, Spending, Usage
@@ -187,3 +187,111 @@ def test_followed_authors_and_papers_of_an_earlier_batch_are_always_called(world
     called = world.called([late, *papers[1:]], (unwanted[1].id,))
     assert {late.id, unwanted[1].id} <= called
     assert unwanted[2].id not in called
+
+
+# --- the library
+
+
+def with_library(world: World, folder: Path, number: int, name: str = "refs.bib") -> MailingList:
+    """LIST with a library of so many papers, with their abstracts, about what the list wants."""
+    ids = [f"2610.{2 * place + 1:05}" for place in range(number)]
+    entries = []
+    for paper_id in ids:
+        text = text_of(paper_id)
+        fields = f"title={{{text['title']} {paper_id}}}, abstract={{{text['abstract']}}}"
+        entries.append(f"@misc{{k{paper_id}, {fields}}}")
+    (folder / name).write_text("\n".join(entries), "utf-8")
+    return replace(LIST, library=name)
+
+
+def test_library_is_learned_from_once_the_list_has_seen_papers(
+    world: World, tmp_path: Path
+) -> None:
+    liking = with_library(world, tmp_path, 5)
+    assert world.learning.work(liking, world.now) == ""
+    assert world.state(ExampleKind.LIBRARY, liking) is None
+    world.live(2, learns=False)
+    world.learning.work(liking, world.now)
+    state = world.state(ExampleKind.LIBRARY, liking)
+    assert state is not None
+    assert state.examples == 5
+    liked, other = LearnedRanker(state.weights, of_library=True).strengths(
+        [paper(**text_of(f"2612.0000{number}")) for number in (1, 2)]
+    )
+    assert liked > other
+    assert world.state(ExampleKind.LIBRARY, replace(LIST, library="")) is None, "it left the file"
+
+
+def test_library_of_four_papers_teaches_nothing(world: World, tmp_path: Path) -> None:
+    liking = with_library(world, tmp_path, 4)
+    world.live(2, learns=False)
+    world.learning.work(liking, world.now)
+    assert world.state(ExampleKind.LIBRARY, liking) is None
+
+
+def test_liked_papers_are_not_compared_with_themselves(world: World, tmp_path: Path) -> None:
+    """A list that has seen nothing else learns nothing."""
+    seen = [world.paper(number) for number in range(DAILY)]
+    entries = [f"@misc{{k{of.id}, title={{{of.title} {of.id}}}, abstract={{A}}}}" for of in seen]
+    (tmp_path / "refs.bib").write_text("\n".join(entries), "utf-8")
+    liking = replace(LIST, library="refs.bib")
+    titled = [replace(of, title=f"{of.title} {of.id}".upper()) for of in seen]
+    world.store.papers.add(titled, LIST.categories, world.now)
+    outcomes = dict.fromkeys((of.id for of in seen), PaperOutcome.BELOW)
+    today = Day(LIST.name, world.now.date(), Outcome.NOTE, outcomes=outcomes)
+    world.store.days.freeze(today, world.now)
+    world.learning.work(liking, world.now)
+    assert world.state(ExampleKind.LIBRARY, liking) is None
+
+
+@pytest.mark.parametrize(
+    ("papers", "weight"), [(5, 0.5), (10, 0.5 + 0.5 / 3), (20, 1.0), (500, 1.0)]
+)
+def test_library_weighs_half_of_the_words_and_grows_to_once(papers: int, weight: float) -> None:
+    likes = [Example(f"Deep networks {number}", "", 1.0) for number in range(papers)]
+    ranker = LearnedRanker(train_likes([*likes, Example("Stars", "", None)]), of_library=True)
+    assert ranker.weight == pytest.approx(weight)
+
+
+def test_library_that_cannot_be_read_is_tried_again_and_costs_nothing_else(
+    world: World, tmp_path: Path
+) -> None:
+    liking = with_library(world, tmp_path, 5)
+    (tmp_path / "refs.bib").unlink()
+    world.live(3, learns=False)
+    reply = world.learning.work(liking, world.now)
+    assert reply == "refs.bib: is missing; put it back into the home"
+    assert world.state(of=liking) is not None, "scores are learned all the same"
+    with_library(world, tmp_path, 5)
+    assert world.learning.work(liking, world.now) == ""
+    assert world.state(ExampleKind.LIBRARY, liking) is not None
+
+
+def test_library_breaks_ties_of_an_llm_and_changes_nothing_that_is_called(
+    world: World, tmp_path: Path
+) -> None:
+    world.live(33)
+    before = world.called(world.todays())
+    liking = with_library(world, tmp_path, 20)
+    world.learning.work(liking, world.now)
+    learned = world.learning.learned(liking, world.todays(), (), world.now)
+    assert {of.id for of in world.todays()} - learned.not_called - learned.sampled == before
+    best = max(learned.liked, key=lambda paper_id: learned.liked[paper_id])
+    assert int(best[-1]) % 2 == 1
+    assert learned.rankers == ()
+
+
+def test_embedded_scorer_is_given_the_library_and_readers_are_not_told(
+    world: World, tmp_path: Path
+) -> None:
+    """Templates of 1.0 know no other words than votes and scores."""
+    world.learning = replace(world.learning, ranks=True, share=1.0)
+    world.live(3)
+    liking = with_library(world, tmp_path, 20)
+    world.learning.work(liking, world.now)
+    learned = world.learning.learned(liking, world.todays(), (), world.now)
+    assert learned.learned_from == "scores"
+    assert [ranker.weight for ranker in learned.rankers] == [pytest.approx(0.1), 1.0]
+    world.learning.lessons.keep(LIST.name, ExampleKind.SCORES, None, world.now)
+    learned = world.learning.learned(liking, world.todays(), (), world.now)
+    assert (learned.learned_from, len(learned.rankers)) == ("", 1)

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from paperboy.console.lines import say
+from paperboy.edges import files
 from paperboy.edges.text import counted
 from paperboy.errors import ConfigError, UnknownNameError
 from paperboy.features.learning.likes import likes_of
@@ -70,8 +71,8 @@ def learn(app: App, name: str) -> None:
 
 def _lines(file: Path) -> list[str]:
     try:
-        return file.read_text("utf-8", errors="replace").splitlines()
-    except FileNotFoundError:
+        return files.read_text(file).splitlines()
+    except (FileNotFoundError, ValueError):  # it is replaced
         return []
 
 

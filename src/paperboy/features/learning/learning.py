@@ -205,12 +205,14 @@ class Learning:
         newest = self.likes.read(mailing_list.library, now).items[-MOST_LIKES:]
         items = self.likes.with_texts(newest, now)
         likes = [Example(item.title, item.abstract, 1.0) for item in items]
-        others = self.lessons.others(mailing_list.name, len(likes))
+        titles = {folded(like.title) for like in likes}
+        others = [
+            other
+            for other in self.lessons.others(mailing_list.name, len(likes))
+            if folded(other.title) not in titles
+        ]
         if len(likes) < LEAST_LIKES or not others:
             return None
-
-        titles = {folded(like.title) for like in likes}
-        others = [other for other in others if folded(other.title) not in titles]
         return self._likes_state(ExampleKind.LIBRARY, mailing_list, likes + others, now)
 
     def _likes_state(

@@ -96,8 +96,8 @@ class Likes:
         """
         lacking = [item.paper_id for item in items if item.paper_id and not item.abstract]
         known = self._texts(lacking, now)
-        to_ask = [paper_id for paper_id in lacking if paper_id not in known][-_MOST_ASKED:]
-        known |= self._ask(to_ask, now)
+        to_ask = dict.fromkeys(paper_id for paper_id in lacking if paper_id not in known)
+        known |= self._ask([*to_ask][-_MOST_ASKED:], now)
         filled = (_filled(item, *known.get(item.paper_id, ("", ""))) for item in items)
         return [item for item in filled if item.title]
 
