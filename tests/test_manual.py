@@ -39,7 +39,7 @@ def section(title: str, page: str = README) -> str:
 
 def test_readme_is_short_enough_to_be_read() -> None:
     lines = README.splitlines()
-    assert len(lines) <= 150
+    assert len(lines) <= 170
     assert [line for line in lines if len(line) > 120] == []
 
 

@@ -161,7 +161,7 @@ def large_files(prompts: Path) -> None:
         (prompts / str(n)).write_bytes(b" " * 33_000_000)
 
 
-TOO_MUCH = "prompts, emails, libraries and files of subscribers: hold more than 64 MB or 30,000 files; move other files "
+TOO_MUCH = "prompts, emails, libraries and files of subscribers: hold more than 64 MB or 30,000 files; move other "
 
 
 @pytest.mark.long("thousands of files")
