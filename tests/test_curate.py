@@ -100,7 +100,10 @@ def test_initials_may_be_a_followed_authors_and_never_let_a_paper_in(
     wants = mailing_list(topics="", authors=(followed,))
     assert possible_authors(of, [followed, "Vera Rubin"]) == ((author,) if possible else ())
     assert matched_authors(of, [followed]) == ()
-    assert why_filtered(wants, of) == "it has no followed author, and the list has no topics"
+    assert (
+        why_filtered(wants, of)
+        == "it has no followed author, and the list has neither topics nor a library"
+    )
     whole = replace(of, corresponding=None)  # as arXiv's
     assert possible_authors(whole, [followed]) == ()
     assert bool(matched_authors(whole, [followed])) is (author == followed)

@@ -129,7 +129,7 @@ def why_filtered(mailing_list: MailingList, paper: Paper) -> str:
     if matched_authors(paper, mailing_list.authors):
         return ""
     if not mailing_list.is_judged:
-        return "it has no followed author, and the list has no topics"
+        return "it has no followed author, and the list has neither topics nor a library"
     for category in mailing_list.exclude:
         if category == paper.primary_category or category in paper.categories:
             return f"it is in {category} (exclude)"

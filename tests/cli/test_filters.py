@@ -130,7 +130,7 @@ def test_list_without_topics_takes_its_authors_papers_asks_nobody_and_costs_noth
             if word in part
         ]
     why = world.run("why", "2611.00002").out
-    assert "it has no followed author, and the list has no topics" in why
+    assert "it has no followed author, and the list has neither topics nor a library" in why
     world.later(days=3)
     announce(world, n4="Four")
     assert "its next morning" not in world.run("why", "2611.00001").out

@@ -39,6 +39,12 @@ FILES += (
     "german.txt",
     "german-note.txt",
 )  # where the mails lead to the site
+FILES += (
+    "library.html",
+    "library.txt",
+    "german-library.txt",
+    "german-library-note.txt",
+)  # of a list whose library stands in for topics
 
 
 def made(name: str) -> bytes:

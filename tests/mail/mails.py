@@ -252,10 +252,44 @@ def sample_digest() -> Digest:
 
 def embedded_digest() -> Digest:
     """A morning of `galaxies` as `paperboy demo` makes it: no LLM, no comments, no novelty."""
-    galaxies = replace(sample_lists()["galaxies"], min_relevance=5)
+    return embedded(replace(sample_lists()["galaxies"], min_relevance=5))
+
+
+def embedded(mailing_list: MailingList) -> Digest:
+    """The sample's papers as the embedded scorer ranks them for a list."""
+    papers = in_categories(mailing_list)
+    local = LocalScorer()
+    [scored] = local.score([ToScore(mailing_list, papers, papers)])
+    return curated(mailing_list, papers, scored.scores, model=local.model, spending=Spending())
+
+
+LIBRARY = (
+    "Quenching of faint dwarf galaxies by reionisation: ancient stellar populations in 25 satellites",
+    "Stellar streams as probes of dark subhaloes: gaps, spurs and kinks",
+    "Cored or cuspy? Dark matter density profiles of isolated dwarf galaxies",
+    "The disruption of satellites in the haloes of nearby hosts",
+    "Gas stripping of dwarf galaxies in the outskirts of groups",
+)
+
+
+def library_digest() -> Digest:
+    """The same papers for a list without topics, in whose place five titles of a library stand."""
+    galaxies = replace(
+        sample_lists()["galaxies"],
+        topics="",
+        library="galaxies.bib",
+        titles=LIBRARY,
+        library_size=len(LIBRARY),
+        min_relevance=5,
+    )
+    return embedded(galaxies)
+
+
+def library_note() -> Digest:
+    """A morning of that list on which an LLM let no paper pass, as a followed author wrote none."""
+    galaxies = replace(library_digest().mailing_list, authors=())
     papers = in_categories(galaxies)
-    [scored] = LocalScorer().score([ToScore(galaxies, papers, papers)])
-    return curated(galaxies, papers, scored.scores, model=LocalScorer().model, spending=Spending())
+    return curated(galaxies, papers, {paper.id: BELOW for paper in papers})
 
 
 JUDGED_CELLS = {
@@ -333,7 +367,12 @@ def single_digest() -> Digest:
 
 def in_german(digest: Digest) -> Digest:
     """The digest for a list in German, by the embedded sentence; its comments stay in English."""
-    ours = replace(digest.mailing_list, language="de", title="Grundlagen des maschinellen Lernens")
+    german = {
+        "foundations": "Grundlagen des maschinellen Lernens",
+        "galaxies": "Zwerggalaxien und ihre Umgebung",
+    }
+    name = digest.mailing_list.name
+    ours = replace(digest.mailing_list, language="de", title=german[name])
     return replace(digest, mailing_list=ours, brief=())
 
 
@@ -405,6 +444,9 @@ MAILS: Mapping[str, Callable[[], Mail]] = {
     "web-note": cache(lambda: as_digest(empty_digest(), WITH_WEB)),
     "german": cache(lambda: as_digest(in_german(sample_digest()), WITH_WEB)),
     "german-note": cache(lambda: as_digest(in_german(empty_digest()))),
+    "library": cache(lambda: as_digest(library_digest())),
+    "german-library": cache(lambda: as_digest(in_german(library_digest()), WITH_WEB)),
+    "german-library-note": cache(lambda: as_digest(in_german(library_note()))),
     "alert": cache(lambda: as_alert(alert())),
     "confirm": cache(lambda: as_confirmation(empty_digest().mailing_list)),
 }

@@ -41,6 +41,9 @@ KINDS = {
         [replace(entry(matched_author="Yoshua Bengio"), score=None)],
         mailing_list=mailing_list(topics=""),
     ),
+    "library": digest(
+        [entry(n) for n in range(1, 8)], mailing_list=mailing_list(topics="", library_size=30)
+    ),
     "note": digest([], nearest=(entry(0, relevance=5),), mailing_list=LIST),
 }
 FILES = sorted(file.name for file in OF_1_0.iterdir())

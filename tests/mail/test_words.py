@@ -12,8 +12,8 @@ import pytest
 from jinja2 import nodes
 
 from paperboy.mail.templates import Templates
-from paperboy.models import BriefSentence, Digest, Rendered, Shortfall
-from tests.builders import digest, entry, mailing_list, paper
+from paperboy.models import BriefSentence, Digest, Rendered, Shortfall, Spending
+from tests.builders import EMBEDDED, digest, entry, mailing_list, paper
 from tests.mail.reading import EMAILS, OF_1_0, SAMPLES, render, visible
 
 # What is not a plain string, with the words of its own replaced.
@@ -82,16 +82,28 @@ NOTE = digest(
     let_go=PAPERS[33:35],
     nearest=MISSES,
 )
+LIBRARY = digest(
+    [
+        entry(1, PAPERS[0], comment="", novelty=None, relevance=2, matched_author="3"),
+        *(entry(n, PAPERS[n], comment="", novelty=None) for n in range(2, 8)),
+    ],
+    mailing_list=replace(NUMBERED, topics="", library_size=30),
+    model=EMBEDDED,
+    spending=Spending(),
+)
+EVERY = pytest.mark.parametrize(
+    "of", [FULL, BRIEF, NOTE, LIBRARY], ids=["digest", "brief", "note", "library"]
+)
 
 
-@pytest.mark.parametrize("of", [FULL, BRIEF, NOTE], ids=["digest", "brief", "note"])
+@EVERY
 def test_every_word_of_a_mail_comes_from_two_files(of: Digest, tmp_path: Path) -> None:
     mail = render(of, wordless(tmp_path, {"_words.j2", "_brief.j2"}))
     assert 'lang="eo"' in mail.html
     assert words_of(mail) == set()
 
 
-@pytest.mark.parametrize("of", [FULL, BRIEF, NOTE], ids=["digest", "brief", "note"])
+@EVERY
 @pytest.mark.long("tries all templates")
 def test_words_translated_before_there_was_a_brief_still_make_a_mail(
     of: Digest, tmp_path: Path
@@ -177,7 +189,7 @@ def test_there_is_a_translation_of_each_file_of_words() -> None:
 
 
 @pytest.mark.parametrize("web", [False, True], ids=["", "web"])
-@pytest.mark.parametrize("of", [FULL, BRIEF, NOTE], ids=["digest", "brief", "note"])
+@EVERY
 def test_mail_in_german_has_no_english_words(of: Digest, web: bool) -> None:
     german = replace(of, mailing_list=replace(of.mailing_list, language="de"))
     english, translated = (words_of(render(each, web=web)) for each in (of, german))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from paperboy.models import Paper, Score, Text, ToScore
+from paperboy.models import SHARES, Paper, Score, Text, ToScore
 from paperboy.scoring.local import LocalScorer, closeness, wanted_and_unwanted
 from tests.benchmarks import learning
 from tests.builders import mailing_list, paper
@@ -280,3 +280,16 @@ def test_closeness_counts_what_was_learned() -> None:
     day = [on(1, "Dwarf galaxies"), on(2, "Sorting networks"), on(3, "Geese")]
     found = closeness(TOPICS, day, [Wants(4)])
     assert found[day[1].id] > found[day[2].id] > found[day[0].id]
+
+
+def test_titles_of_a_library_rank_as_topics_do_and_no_word_of_theirs_is_named() -> None:
+    titles = ("Quenching of dwarf galaxies by reionisation", "Star formation in dwarfs")
+    liked = mailing_list(topics="", titles=titles, library_size=len(titles))
+    papers = [on(1, "Quenching of dwarf galaxies and their star formation"), *off_topic(39)]
+    [scored] = LocalScorer().score([ToScore(liked, tuple(papers))])
+    best = scored.scores[papers[0].id]
+    assert best == Score(9, novelty=None, comment="")
+    assert {score.comment for score in scored.scores.values()} == {""}
+    by_topics = scores(papers, topics="\n\n".join(titles))[papers[0].id]
+    assert by_topics.relevance == best.relevance
+    assert by_topics.comment == f"{SHARES}Star formation, dwarf galaxies, Quenching"

@@ -101,7 +101,7 @@ class Item:
     possible_match: str  # authors with initials who may be followed ones, or empty
     passed: bool  # whether its scores alone would have brought it
     off_topic: bool  # less relevant than the list wants, as some by followed authors are
-    comment: Prose  # without an LLM: the words that it shares with the topics
+    comment: Prose  # without an LLM: the words that it shares with the topics, if there are any
     relevance: int | None  # None: an author match that nobody could score
     novelty: int | None
     abstract: Prose
@@ -181,7 +181,7 @@ class Page:
     by_followed: tuple[str, ...]  # the followed authors of this digest's papers
     nearest: tuple[Item, ...]  # the best three below the thresholds, without a rank
     counts: Counts
-    model: str  # empty: nobody scored, for the list has no topics
+    model: str  # empty: nobody scored, for the list is of authors alone
     learned_from: str  # see Model
     spending: Spending | None  # None: no LLM
     shortfall: Shortfall | None

@@ -431,6 +431,7 @@ def _samples(language: str) -> Iterator[Digest]:
         keywords=Keywords(("learning",), ("survey",)),
     )
     without_topics = replace(rich, topics="")
+    of_library = replace(without_topics, library_size=2)
 
     usage = Usage(
         calls=2,
@@ -452,6 +453,7 @@ def _samples(language: str) -> Iterator[Digest]:
         (without_topics, [by_ada], [], None),
         (rich, [_with_initials()], [Score(9, 8)], priced),
         (without_topics, [], [], None),
+        (of_library, [by_ada], [below], None),
     )
     for mailing_list, considered, scores, spending in samples:
         ids = [sample.id for sample in considered]

@@ -52,7 +52,9 @@ class Visit:
 
     @staticmethod
     def looks_for(mailing_list: MailingList) -> str:
-        """Return the list's topics in one line: their names or, without several, their words."""
+        """Return the list's topics in one line: their names or, without several, their words;
+        empty if a library stands in for them, or the list is of authors alone.
+        """
         wanted = topics.read(mailing_list.topics)
         texts = (block.text for block in wanted.blocks if block.kind != "heading")
         return " · ".join(wanted.names if len(wanted.names) > 1 else texts)

@@ -70,7 +70,8 @@ def samples(page: Page) -> Iterator[PageSample]:
         "url": url,
         "join_url": page.join_url,
         "description": "",
-        "looks_for": "Samples",
+        "looks_for": "" if page.library_size else "Samples",
+        "library_size": page.library_size,
         "categories": ["cs.LG"],
         "send_at": "07:00",
     }
@@ -219,6 +220,7 @@ def _about(visit: Visit, mailing_list: MailingList) -> dict[str, Any]:
         "join_url": visit.join_url(mailing_list),
         "description": mailing_list.description,
         "looks_for": visit.looks_for(mailing_list),
+        "library_size": mailing_list.library_size,
         "categories": list(named(mailing_list.categories)),
         "send_at": f"{mailing_list.send_at:%H:%M}",
     }

@@ -43,7 +43,8 @@ def samples(page: Page) -> Iterator[PageSample]:
     shown = {
         "title": page.title,
         "description": "",
-        "looks_for": "Samples",
+        "looks_for": "" if page.library_size else "Samples",
+        "library_size": page.library_size,
         "url": page.join_url,
         "list_url": page.list_url,
         "address": "ada@example.org",
@@ -160,6 +161,7 @@ def _form(
         title=mailing_list.title,
         description=mailing_list.description,
         looks_for=visit.looks_for(mailing_list),
+        library_size=mailing_list.library_size,
         url=visit.join_url(mailing_list),
         list_url=visit.list_url(mailing_list),
         typed=typed,
