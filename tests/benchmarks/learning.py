@@ -41,9 +41,10 @@ SHOWN = 0.1  # of a day's papers, those that a reader sees and may vote on: the 
 MISTAKEN = 0.1  # of the votes
 READERS = 2  # who vote each for themselves; areas are the mean
 
-# The aims: at half of the papers; with half of the labels.
+# The aims: at half of the papers; of auto, which begins at 60 %; with half of the labels.
 MOST_CALLED = 0.55
 LEAST_RECALL = 0.98
+LEAST_RECALL_OF_AUTO = 0.99
 LEAST_AREA = 0.92
 
 
@@ -289,6 +290,7 @@ def main() -> None:
     lives = [live(days, relevance, share) for share in SHARES]
     print_lives(lives, len(days))
     half = next(life for life in lives if life.share == 0.5)
+    auto = next(life for life in lives if life.share == "auto")
 
     embedded = Embedded(days)
     middle = len(days) // 2
@@ -317,6 +319,7 @@ def main() -> None:
     aims = [
         reached("called, of all papers, at 50 %", half.estimated.share, most=MOST_CALLED),
         reached("recall at 50 %", half.recall, least=LEAST_RECALL),
+        reached("recall of auto", auto.recall, least=LEAST_RECALL_OF_AUTO),
         reached("area with half of the labels", by_scores, least=LEAST_AREA),
     ]
     sys.exit(not all(aims))

@@ -101,7 +101,7 @@ class LocalScorer:
             wanted, unwanted = wanted_and_unwanted(job.mailing_list.topics, titles)
             strengths = index.strengths(wanted, unwanted)
             if job.rankers:
-                strengths = _blended(strengths, job.rankers, texts)
+                strengths = _blended(strengths, job.rankers, texts, _weight_of_words(titles))
 
             ordered = sorted(value for value in strengths if value is not None)
             rows = [index.rows[paper.id] for paper in job.papers]
@@ -135,7 +135,7 @@ def closeness(
     index = _index_of(tuple(sorted(texts)))
     strengths = index.strengths(*wanted_and_unwanted(topics, titles))
     if rankers:
-        strengths = _blended(strengths, rankers, index.texts)
+        strengths = _blended(strengths, rankers, index.texts, _weight_of_words(titles))
     return {
         text.id: strength
         for text, strength in zip(index.texts, strengths, strict=True)
@@ -143,18 +143,24 @@ def closeness(
     }
 
 
+def _weight_of_words(titles: Sequence[str]) -> float:
+    """Return how much words weigh beside rankers: those of titles say less than those of topics."""
+    return 0.5 if titles else 1.0
+
+
 def _blended(
     words: Sequence[float | None],
     rankers: Sequence[Ranker],
     texts: Sequence[Text],
+    weight: float,
 ) -> Sequence[float | None]:
-    """Add up the strengths by words and by each ranker, in standard deviations. A paper without a
-    shared word counts as much as the weakest paper that has one.
+    """Add up the strengths by words, with a weight, and by each ranker, in standard deviations. A
+    paper without a shared word counts as much as the weakest paper that has one.
     """
     shared = _standardized([value for value in words if value is not None])
     weakest = min(shared, default=0.0)
     standard = iter(shared)
-    blended = [weakest if value is None else next(standard) for value in words]
+    blended = [weight * (weakest if value is None else next(standard)) for value in words]
     for ranker in rankers:
         learned = _standardized(ranker.strengths(texts))
         blended = [

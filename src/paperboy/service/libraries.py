@@ -40,9 +40,11 @@ def of_library(app: App, mailing_list: MailingList, read: Library) -> Iterator[F
 
 def _cost(app: App, mailing_list: MailingList) -> str:
     """Say what it costs to score by other titles; empty where nobody is paid, or no price is known."""
-    if not app.settings.has_llm or not app.require_store():
+    store = app.open_store() if app.settings.has_llm else None
+    if store is None:
         return ""
-    papers = app.store.papers.recent(mailing_list, app.clock() - _WEEK)
+    with store:
+        papers = store.papers.recent(mailing_list, app.clock() - _WEEK)
     cost = app.scorer.estimate(papers)
     if not cost or not papers:
         return ""

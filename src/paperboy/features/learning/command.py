@@ -43,7 +43,7 @@ def learn(app: App, name: str) -> None:
         raise UnknownNameError(f"{LISTS_FILE}: {name} has no library; give it one with `library:`")
 
     now = app.clock()
-    likes = likes_of(app, app.say)
+    likes = likes_of(app, app.store_to_ask.database, app.say)
     read = likes.read(mailing_list.library, now)
     titles = newest_titles(likes.with_titles(read.items, now))
     if not titles:

@@ -287,7 +287,7 @@ def learning_of(app: App) -> Learning:
     return Learning(
         store=store,
         lessons=Lessons(store.database, votes=votes),
-        likes=likes_of(app),
+        likes=likes_of(app, store.database),
         criteria=criteria,
         share=settings.llm_shortlist if settings.has_llm else 1.0,
         ranks=not settings.has_llm,

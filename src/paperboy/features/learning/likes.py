@@ -21,6 +21,7 @@ from paperboy.errors import ConfigError
 from paperboy.features.learning.zotero import URL, ZoteroClient
 from paperboy.home import library
 from paperboy.home.library import Collection, Library, LibraryItem
+from paperboy.models import MailingList
 from paperboy.service.app import App
 from paperboy.service.feature import Finding, note
 from paperboy.service.libraries import of_library
@@ -154,34 +155,37 @@ def _filled(item: LibraryItem, title: str, abstract: str) -> LibraryItem:
 
 def check(app: App) -> Iterator[Finding]:
     """Report the collections of Zotero, and papers of libraries that their sources do not know."""
-    likes = likes_of(app)
-    now = app.clock()
-    with_library = [mailing_list for mailing_list in app.home.lists if mailing_list.library]
-    for mailing_list in with_library:
-        is_asked = isinstance(library.parse(mailing_list.library), Collection)
-        if not is_asked and not likes.has_unknown():
-            continue
-        read = likes.read(mailing_list.library, now)
-        if is_asked:
-            yield from of_library(app, mailing_list, read)
-        if number := likes.not_found(read.items):
-            papers = counted(number, "paper")
-            what = (
-                f"{mailing_list.name}: the source does not know {papers} of {mailing_list.library}"
-            )
-            yield note("library", f"{what}; correct their ids, or give their titles in a .bib")
+    lists = [mailing_list for mailing_list in app.home.lists if mailing_list.library]
+    if not lists:
+        return
+    with app.open_store() or app.store_in_memory() as store:
+        likes = likes_of(app, store.database)
+        for mailing_list in lists:
+            yield from _found(app, likes, mailing_list)
 
 
-def likes_of(app: App, say: Callable[[str], None] | None = None) -> Likes:
+def _found(app: App, likes: Likes, mailing_list: MailingList) -> Iterator[Finding]:
+    is_asked = isinstance(library.parse(mailing_list.library), Collection)
+    if not is_asked and not likes.has_unknown():
+        return
+    read = likes.read(mailing_list.library, app.clock())
+    if is_asked:
+        yield from of_library(app, mailing_list, read)
+    if number := likes.not_found(read.items):
+        papers = counted(number, "paper")
+        what = f"{mailing_list.name}: the source does not know {papers} of {mailing_list.library}"
+        yield note("library", f"{what}; correct their ids, or give their titles in a .bib")
+
+
+def likes_of(app: App, database: Database, say: Callable[[str], None] | None = None) -> Likes:
     """Return the libraries of a home. While a morning asks the sources, `say` so and wait for its
     end; without it, asking raises HomeBusyError.
     """
     settings = app.settings
-    database = settings.paperboy_database
     return Likes(
         folder=app.home.source,
-        database=app.store_to_ask.database,
+        database=database,
         zotero=ZoteroClient(settings.zotero_api_key.value, proxy=app.proxy(URL), wait=app.wait),
         connect=app.connect,
-        turn=partial(lock.held, database, "morning", "learn", say),
+        turn=partial(lock.held, settings.paperboy_database, "morning", "learn", say),
     )
