@@ -41,6 +41,17 @@ def script(sign: str, text: str) -> str:
     return f"{SUP}{text}{SUP_END}" if sign == "^" else f"{SUB}{text}{SUB_END}"
 
 
+_TAGGED = re.compile(r"<(su[bp])>((?:(?!</?su[bp]>).){0,200})</\1>", re.DOTALL)
+_TAG = re.compile(r"</?su[bp]>")
+
+
+def from_tags(text: str) -> str:
+    """Return the text with marks instead of the tags `<sub>` and `<sup>`, to the second level."""
+    for _ in range(2):
+        text = _TAGGED.sub(lambda found: script("^" if found[1] == "sup" else "_", found[2]), text)
+    return _TAG.sub("", text)
+
+
 def _in_unicode(sign: str, text: str) -> str | None:
     """Return a script in Unicode; None where a character of it has none, or words in it would
     become one.

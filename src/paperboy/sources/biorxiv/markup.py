@@ -13,7 +13,7 @@ from html import unescape
 from paperboy.edges.text import printable
 from paperboy.tex import to_marked as read_tex
 from paperboy.tex.macros import symbols
-from paperboy.tex.scripts import SCRIPTED, script, settled
+from paperboy.tex.scripts import SCRIPTED, from_tags, settled
 
 
 def to_marked(text: str) -> str:
@@ -26,7 +26,7 @@ def to_marked(text: str) -> str:
     text = printable(text)  # no mark is foreign, nor written as an entity
     if _TEX.search(text):
         text = read_tex(text)
-    text = _with_scripts(_TAG.sub(_without_tag, text))
+    text = from_tags(_TAG.sub(_without_tag, text))
     text = "\n".join(filter(None, (" ".join(line.split()) for line in text.split("\n"))))
     if _PROSE.search(text):  # a title may begin with a name such as DesignMaster
         text = _HEADING.sub(r"\g<0>: ", _ABSTRACT.sub("", text))
@@ -123,21 +123,12 @@ _TAG = re.compile(
     r"(?:\s[^<>=]{0,80}=[^<>]{0,300})?\s?/?>",
     re.IGNORECASE,
 )
-_SCRIPT = re.compile(r"<(su[bp])>((?:(?!</?su[bp]>).){0,200})</\1>", re.DOTALL)
-_SCRIPT_TAG = re.compile(r"</?su[bp]>")
 
 
 def _without_tag(tag: re.Match[str]) -> str:
     if tag["script"]:
         return f"<{tag['end']}{tag['script'].lower()}>"
     return "\n" if tag["block"] else ""
-
-
-def _with_scripts(text: str) -> str:
-    """Return the text with marks instead of the tags of scripts, to the second level."""
-    for _ in range(2):
-        text = _SCRIPT.sub(lambda found: script("^" if found[1] == "sup" else "_", found[2]), text)
-    return _SCRIPT_TAG.sub("", text)
 
 
 # --- headings, fused to the text after them

@@ -1,0 +1,1 @@
+"""Journals and anything else that has an RSS or Atom feed."""
