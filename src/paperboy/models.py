@@ -102,6 +102,9 @@ class MailingList:
     webhook_format: str = "json"  # or "slack"
     subscribers: tuple[Subscriber, ...] | Subscribers = ()
     subscribers_file: str = ""  # in the home; its lines are among the subscribers
+    journals: tuple[tuple[str, str], ...] = field(
+        default=(), repr=False
+    )  # its feeds: category, URL
     library: str = ""  # of liked papers: a file in the home, or a Zotero collection
     titles: tuple[str, ...] = field(default=(), repr=False)  # of the library; never published
     library_size: int = 0  # the number of these titles, which stand in for topics
@@ -160,6 +163,7 @@ class Paper:
     corresponding: str | None = None
     institution: str = ""  # of the corresponding author
     license: str = ""  # of the abstract, such as "cc_by"; empty: the source names none
+    link: str = ""  # of its page, if that does not follow from the id
 
 
 class Text(NamedTuple):

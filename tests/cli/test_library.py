@@ -73,7 +73,7 @@ class TestInit:
         assert made.library == "My Library.bib"
         assert made.categories == ("astro-ph.GA", "astro-ph.CO")
         assert (made.topics, made.titles[0], made.library_size) == ("", "On Caves 11", 11)
-        assert "My Library.bib has 11 papers; categories: astro-ph.GA and astro-ph.CO." in ran.out
+        assert "My Library.bib has 11 papers, in astro-ph.GA and astro-ph.CO. Add" in ran.out
         assert "11 titles are in prompts/library/papers-like-ours.txt" in ran.out
         assert ran.out.splitlines()[-1].endswith("preview papers-like-ours")
         for name in ("My Library.bib", "prompts/library/papers-like-ours.txt"):
@@ -135,8 +135,8 @@ class TestInit:
             ("refs.bib", "", 78, "refs.bib: has no paper that can be read"),
             ("refs.bib", "@misc{a, title = {x", 78, "refs.bib: has no paper that can be read (refs.bib:1: "),
             ("refs.pdf", "%PDF", 78, "refs.pdf: is not a library that can be read; name one that ends in"),
-            ("refs.bib", "@misc{a, title = {Rain}}", 2, "neither it nor their source says the categories; name them"),
-            ("ids.txt", "10.1103/a", 2, "neither it nor their source says the titles; use a .bib file"),
+            ("refs.bib", "@misc{a, title = {Rain}}", 2, "but their categories are not known; name those of the"),
+            ("ids.txt", "10.1103/a", 2, "their source knows none of these ids; use a .bib file with titles"),
         ],
     )  # fmt: skip
     def test_file_that_is_no_library_leaves_no_home(
@@ -155,10 +155,12 @@ class TestInit:
         file.write_text(entry(1, eprint="2502.06786"), "utf-8")
         new.arxiv.faults.append(refused("busy", 503))
         told = new.fails(1, "init", "--library", str(file))
-        assert (
-            "or name --category and use a .bib file, which asks nobody. Nothing was done." in told
-        )
+        assert "or name the categories (--category cs.LG) of a .bib file. Nothing was done." in told
         assert not new.path.exists()
+
+    def test_collection_of_zotero_is_no_file(self, new: World) -> None:
+        told = new.fails(2, "init", "--library", "zotero:users/1/collections/ABCD2345")
+        assert "write that as the list's library in subscribers.yaml. Nothing was done." in told
 
     def test_category_without_a_library_is_refused(self, new: World) -> None:
         assert "--category needs --library." in new.fails(2, "init", "--category", "cs.LG")
@@ -187,7 +189,13 @@ class TestLearn:
 
     def test_new_titles_are_counted(self, liking: World) -> None:
         liking.write("refs.bib", "".join(map(entry, (1, 2, 3, 4))))
-        assert ", 1 of them new." in liking.run("learn", "--library", "ml").out
+        assert ", 1 of them new; what was there" in liking.run("learn", "--library", "ml").out
+
+    def test_own_titles_are_kept_beside_the_new_ones(self, liking: World) -> None:
+        liking.write(TITLES, "My own\n")
+        ran = liking.run("learn", "--library", "ml")
+        assert ran.out.endswith(", 3 of them new; what was there before is in ml.txt~.\n")
+        assert (liking.path / f"{TITLES}~").read_text("utf-8") == "My own\n"
 
     def test_titles_of_ids_are_those_of_the_source(self, liking: World) -> None:
         liking.write("subscribers.yaml", LISTS.replace("refs.bib", "ids.txt"))
@@ -244,6 +252,11 @@ class TestCheck:
         assert "note   library: refs.bib:2: cannot be read as BibTeX" in out
         assert "note   library: refs.bib: 3 more entries cannot be read\n" in out
 
+    def test_file_of_ids_has_no_titles_to_be_old(self, liking: World) -> None:
+        liking.write("ids.txt", "2502.06786\n")
+        liking.write("subscribers.yaml", LISTS.replace("refs.bib", "ids.txt"))
+        assert "newest titles" not in liking.run("check", "--offline").out
+
     def test_library_without_a_paper_is_a_note(self, liking: World) -> None:
         liking.write("refs.bib", "")
         assert (
@@ -282,7 +295,7 @@ class TestCheck:
         liking.announce(1)
         liking.arxiv.papers.append(paper("2502.06786"))
         assert liking.run("once").code == 0
-        told = "ml: the source does not know 1 paper of ids.txt; correct their ids"
+        told = "ml: no source knows 2502.99999 of ids.txt; correct the id"
         assert f"note   library: {told}" in liking.run("check").out
 
 

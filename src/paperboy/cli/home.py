@@ -19,7 +19,7 @@ from paperboy.cli.library import Start, start_from
 from paperboy.cli.main import ENTER
 from paperboy.console import lines
 from paperboy.console.lines import say
-from paperboy.edges.text import counted, together, visible
+from paperboy.edges.text import together, visible
 from paperboy.errors import ConfigError, PaperboyError
 from paperboy.home import lists, nodes, values
 from paperboy.home.home import folders
@@ -134,13 +134,14 @@ def _from_topics(title: str, name: str) -> _Wanted:
 
 def _from_library(start: Start, name: str) -> _Wanted:
     file = f"prompts/{lists.titles_file(name)}"
-    titles = counted(len(start.titles), "title")
+    is_one = len(start.titles) == 1
+    titles = "title is" if is_one else f"{len(start.titles)} titles are"
     return _Wanted(
         line=f"library: {start.name}  # papers that the list likes; titles for the LLM: {file}",
         file=file,
         text="".join(f"{title}\n" for title in start.titles),
         said=[
-            f"{start.said} Its newest {titles} are in {file}: edit them as you like.",
+            f"{start.said} Its newest {titles} in {file}: edit them as you like.",
             f"Add the list's readers to {LISTS_FILE}.",
         ],
     )

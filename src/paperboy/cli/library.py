@@ -36,6 +36,9 @@ def start_from(app: App, file: Path, categories: Sequence[str]) -> Start:
     """Read a library. Sources are asked once, where the file has no categories or no titles, and
     `categories` names none. Raises ConfigError, FeedError or UsageError.
     """
+    if str(file).startswith("zotero:"):
+        fix = "init the home without --library, and write that as the list's library in subscribers.yaml"
+        raise click.UsageError(f"A Zotero collection is no file: {fix}. Nothing was done.")
     try:
         content = files.read(file, library.MOST_BYTES)
     except FileNotFoundError:
@@ -54,19 +57,21 @@ def start_from(app: App, file: Path, categories: Sequence[str]) -> Start:
     titles = newest_titles(items)
     found = tuple(categories) or _main_categories(items)
     if not found or not titles:
-        what = "categories" if titles else "titles"
-        fix = "name them: --category cs.LG --category stat.ML" if titles else "use a .bib file"
-        raise click.UsageError(
-            f"{file.name} has {counted(len(items), 'paper')}, and neither it nor their source says "
-            f"the {what}; {fix}. Nothing was done."
-        )
+        lack = "but their categories are not known; name those of the list, such as"
+        lack += " --category cs.LG --category stat.ML"
+        if not titles:
+            lack = "but their source knows none of these ids; use a .bib file with titles"
+        papers = counted(len(items), "paper")
+        raise click.UsageError(f"{file.name} has {papers}, {lack}. Nothing was done.")
 
-    said = f"{file.name} has {counted(len(items), 'paper')}"
-    if read.unread:
-        said += f" ({counted(len(read.unread), 'entry', 'entries')} could not be read)"
     suffix = file.suffix.lower()
     name = file.name if library.files_named(f"library: {file.name}") else f"library{suffix}"
-    return Start(name, content, found, titles, f"{said}; categories: {together(found)}.")
+    said = f"The home's copy {name} has {counted(len(items), 'paper')}"
+    if read.unread:
+        unread = counted(len(read.unread), "entry", "entries")
+        said += f" ({unread} could not be read: see paperboy check)"
+    said += f", in {together(found)}. Add papers to that copy, or export over it."
+    return Start(name, content, found, titles, said)
 
 
 def _asked(app: App, items: Sequence[LibraryItem]) -> tuple[LibraryItem, ...]:
@@ -80,8 +85,8 @@ def _asked(app: App, items: Sequence[LibraryItem]) -> tuple[LibraryItem, ...]:
         try:
             found = feed.by_ids(of_source)
         except FeedError as error:
-            fix = "try again later, or name --category and use a .bib file, which asks nobody"
-            raise FeedError(f"{error} {fix}. Nothing was done.") from error
+            fix = "try again later, or name the categories (--category cs.LG) of a .bib file"
+            raise FeedError(f"{error}; {fix}. Nothing was done.") from error
         papers |= {paper.id: paper for paper in found}
 
     return tuple(_filled(item, papers.get(item.paper_id)) for item in items)

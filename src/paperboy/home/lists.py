@@ -6,11 +6,12 @@
 
 import os
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
@@ -24,11 +25,14 @@ from paperboy.home.settings import Settings
 from paperboy.home.values import Parser, integer, one_line, one_of
 from paperboy.models import Keywords, MailingList, Subscriber
 from paperboy.sources import categories
+from paperboy.sources.journals import KEY as JOURNAL
 
 LISTS_FILE = "subscribers.yaml"  # in the home
 WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _MOST_BYTES = 32_000_000  # about 600,000 addresses
 _LONGEST_TOPICS = 100_000  # characters
+_LONGEST_NAME = 60  # characters, of a journal
+_FEED = "https://www.nature.com/nature.rss"
 _SMALLEST = (
     "lists: [{name: ml, categories: [cs.LG], topics: What you want to read about, "
     "subscribers: [you@example.org]}]"
@@ -77,6 +81,14 @@ def _subscribers_file(name: str, home: Path) -> bytes:
     except FileNotFoundError:
         fix = "create it, an address on each line"
         raise ValueError(f"there is no {name!r} in the home; {fix}") from None
+
+
+def _feed(text: str) -> str:
+    """Read the URL of a feed, which may have a query."""
+    parts = urlsplit(text.strip())
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise ValueError(f"must be a full URL, such as {_FEED}")
+    return one_line(text)
 
 
 def _library_file(name: str, home: Path) -> None:
@@ -144,6 +156,7 @@ class _File:
         self.topics = cache(partial(_topics_file, folders=prompts))
         self.require_library = cache(partial(_library_file, home=home))
         self.libraries = library.files_named(text)
+        self.journals = dict[str, tuple[str, str]]()  # by name in lower case: category and URL
         self._prompts = prompts
         self._named = files_named(text)
         self._content = cache(partial(_subscribers_file, home=home))
@@ -192,6 +205,10 @@ class _File:
                 self.note(node, f"this {what} needs {name!r}")
 
         return found
+
+    def journals_of(self, categories: Sequence[str]) -> tuple[tuple[str, str], ...]:
+        """Return the journals among categories, each with its URL."""
+        return tuple(journal for journal in self.journals.values() if journal[0] in categories)
 
     def titles(self, node: Node, list_name: str) -> tuple[str, ...]:
         """Return the titles that stand in for a list's topics."""
@@ -271,6 +288,26 @@ def _list_of(
     return value
 
 
+def _categories(file: _File, key: str, node: Node) -> tuple[str, ...]:
+    def read(text: str) -> tuple[str, ...]:
+        source, slash, name = text.partition("/")
+        if source.strip().lower() != JOURNAL or not slash:
+            if re.match("https?://", text):
+                fix = f"name it under `journals`, and write {JOURNAL}/NAME here"
+                raise ValueError(f"{shortened(text, 100)!r} is a URL; {fix}")
+            return categories(text)
+
+        if journal := file.journals.get(name.strip().casefold()):
+            return (journal[0],)
+        names = [category.partition("/")[2] for category, _ in file.journals.values()]
+        hint = did_you_mean(name.strip(), names) or "; name it there, with the URL of its feed"
+        raise ValueError(f"`journals` has no {name.strip()!r}{hint}")
+
+    least = 1 if key == "categories" else 0
+    found: tuple[str, ...] = _list_of(read, _distinct, least=least)(file, key, node)
+    return found
+
+
 def _topics(file: _File, key: str, node: Node) -> str:
     def read(text: str) -> str:
         name = text.strip()
@@ -334,7 +371,7 @@ _OPTIONS: dict[str, _Reader] = {
     "name": _text(_name),
     "title": _text(one_line),
     "description": _text(one_line),
-    "categories": _list_of(categories, _distinct, least=1),
+    "categories": _categories,
     "topics": _topics,
     "library": _library,
     "authors": _list_of(values.author),
@@ -347,7 +384,7 @@ _OPTIONS: dict[str, _Reader] = {
     "weekdays": _list_of(one_of(*WEEKDAYS), _indices, least=1),
     "cross_lists": _FLAG,
     "send_empty": _FLAG,
-    "exclude": _list_of(categories, _distinct),
+    "exclude": _categories,
     "keywords": _keywords,
     "brief": _FLAG,
     "paused": _FLAG,
@@ -421,9 +458,38 @@ def parse(
     )
 
 
+def _journals(file: _File, node: Node) -> None:
+    """Read the feeds that lists may have as categories."""
+    if not isinstance(node, MappingNode):
+        file.note(node, f"journals: must have names and URLs, such as 'Nature: {_FEED}'")
+        return
+
+    firsts = dict[str, Node]()
+    for key, value in nodes.entries(node).values():
+        name = one_line(key.value) if key.value.strip() else ""
+        if not name or len(name) > _LONGEST_NAME or not key.value.isprintable():
+            file.note(key, f"journals: a name has 1 to {_LONGEST_NAME} characters in one line")
+            continue
+        file.once(firsts, name.casefold(), key, f"journals: there is already a {name!r}")
+        if url := _text(_feed)(file, "journals", value):
+            file.journals.setdefault(name.casefold(), (f"{JOURNAL}/{name}", url))
+
+
+def journals(path: Path) -> Sequence[str]:
+    """Return the journals of a sound file, by their categories, whether a list takes them or not."""
+    file = _File("", (), path.parent)
+    root = nodes.compose(files.read_text(path, _MOST_BYTES))
+    if isinstance(root, MappingNode) and "journals" in nodes.entries(root):
+        _journals(file, nodes.entries(root)["journals"][1])
+    return [category for category, _ in file.journals.values()]
+
+
 def _lists(file: _File, root: MappingNode, *, titled: bool) -> list[dict[str, Any]]:
     """Return the fields of each `MailingList`, as far as they are sound."""
-    items = file.mapping(root, "file", ("lists",), ("lists",)).get("lists")
+    found = file.mapping(root, "file", ("lists", "journals"), ("lists",))
+    if "journals" in found:
+        _journals(file, found["journals"])
+    items = found.get("lists")
     if items is None:
         return []
     if not isinstance(items, SequenceNode):
@@ -440,21 +506,31 @@ def _lists(file: _File, root: MappingNode, *, titled: bool) -> list[dict[str, An
             continue
 
         found = file.mapping(node, "list", KEYS, ("name", "categories"))
-        has_authors = "authors" in found and found["authors"].value
-        if not has_authors and not found.keys() & {"topics", "library"}:
-            file.note(node, "this list needs 'topics', 'library' or 'authors'")
-        options = {key: file.read(key, value) for key, value in found.items()}
-
-        stands_in = options.get("library") and "topics" not in found
-        if titled and stands_in and options.get("name"):
-            titles = file.titles(found["library"], options["name"])
-            options["titles"] = titles
-            options["library_size"] = len(titles)
-        if name := options.get("subscribers_file"):
-            inline = options.get("subscribers", ())
-            options["subscribers"] = file.subscribers(found["subscribers_file"], name, inline)
+        options = _fields(file, node, found, titled=titled)
         if name := options.get("name"):
             file.once(names, name, found["name"], f"there is already a list {name!r}")
         lists.append(options)
 
     return lists
+
+
+def _fields(
+    file: _File, node: MappingNode, found: Mapping[str, Node], *, titled: bool
+) -> dict[str, Any]:
+    """Return the fields of a list, as far as they are sound."""
+    has_authors = "authors" in found and found["authors"].value
+    if not has_authors and not found.keys() & {"topics", "library"}:
+        file.note(node, "this list needs 'topics', 'library' or 'authors'")
+    options = {key: file.read(key, value) for key, value in found.items()}
+
+    stands_in = options.get("library") and "topics" not in found
+    if titled and stands_in and options.get("name"):
+        titles = file.titles(found["library"], options["name"])
+        options["titles"] = titles
+        options["library_size"] = len(titles)
+    if journals := file.journals_of(options.get("categories", ())):
+        options["journals"] = journals
+    if name := options.get("subscribers_file"):
+        inline = options.get("subscribers", ())
+        options["subscribers"] = file.subscribers(found["subscribers_file"], name, inline)
+    return options

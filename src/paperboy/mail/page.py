@@ -51,7 +51,7 @@ from paperboy.models import (
     Shortfall,
     Spending,
 )
-from paperboy.sources import category_name, links_of, named, source_of, sources_of
+from paperboy.sources import category_name, journal_names, links_of, named, source_names, source_of
 from paperboy.topics import Block
 
 _BEST = 6  # titles; no inbox shows more of them
@@ -92,7 +92,7 @@ class Item:
     code_url: str  # of a repository that its text names, or empty
     title: Prose
     category: str  # "cs.LG"; elsewhere after the name of its source
-    source: str  # its name
+    source: str  # its name; of a journal's paper, the journal's
     institution: str  # of the corresponding author, or empty
     submitted: Day
     authors: tuple[Author, ...]
@@ -108,6 +108,7 @@ class Item:
     # In a row: the comment's first sentence or, without an LLM, one of the abstract.
     why: str
     brief: bool  # the abstract is left out
+    title_only: bool = False  # the source has no abstract
     bare: bool = False  # only the title and the scores are to be shown
     coins: str = ""  # on the web: the paper for reference managers
 
@@ -196,7 +197,8 @@ class Page:
     unsubscribe_url: str  # the page of the way out, or without a site that mail as a link
     unsubscribe_mail: str  # that mail as a link
     looked_from: Day | None  # papers submitted before were not looked at; None: all were
-    sources: tuple[str, ...]  # names of the list's
+    sources: tuple[str, ...]  # names of the list's, and of its journals
+    journals: tuple[str, ...]  # names of its journals alone
     late: tuple[str, ...]  # names of those whose papers are still to come
     view_url: str = ""  # the page of the digest; empty: it has none
 
@@ -293,7 +295,7 @@ def page_of(
     leave_by_mail = unsubscribe_uri(unsubscribe_address, mailing_list.name, copy.token)
     by_score = sorted(items, key=lambda item: -((item.relevance or 0) + (item.novelty or 0)))
     return Page(
-        mailing_list=replace(mailing_list, subscribers=(), library="", titles=()),
+        mailing_list=replace(mailing_list, subscribers=(), library="", titles=(), journals=()),
         copy=copy,
         title=one_line(mailing_list.title),
         date=digest.date,
@@ -312,7 +314,8 @@ def page_of(
         spending=digest.spending if digest.model.is_llm and mailing_list.is_judged else None,
         shortfall=digest.shortfall,
         looked_from=digest.date - timedelta(digest.only_days) if digest.only_days else None,
-        sources=tuple(source.name for source in sources_of(mailing_list.categories)),
+        sources=source_names(mailing_list.categories),
+        journals=journal_names(mailing_list.categories),
         late=digest.late,
         topics=wanted.blocks,
         topic_names=wanted.names,
@@ -389,7 +392,7 @@ def _items(entries: Iterable[Entry], digest: Digest, group: Group) -> Iterator[I
         paper = entry.paper
         score = entry.score
         source = source_of(paper.id)
-        links = source.links(paper.id, paper.version)
+        links = links_of(paper)
         followed = frozenset(map(name_key, matched_authors(paper, mailing_list.authors)))
         authors = tuple(
             Author(one_line(name), name_key(name) in followed) for name in paper.authors
@@ -407,7 +410,7 @@ def _items(entries: Iterable[Entry], digest: Digest, group: Group) -> Iterator[I
             code_url=code_url(f"{abstract} {paper.comment}"),
             title=title_of(paper),
             category=category_name(one_line(paper.primary_category)),
-            source=source.name,
+            source=source_names([paper.primary_category])[0],
             institution=one_line(paper.institution),
             submitted=paper.published.date(),
             authors=authors,
@@ -420,6 +423,7 @@ def _items(entries: Iterable[Entry], digest: Digest, group: Group) -> Iterator[I
             relevance=score.relevance if score else None,
             novelty=score.novelty if score else None,
             abstract=abstract,
+            title_only=not paper.abstract,
             why=first_sentence(comment) if is_judged else telling_sentence(abstract),
             brief=group is Group.ALSO or (group is Group.FOLLOWED and len(digest.entries) > WHOLE),
         )
@@ -540,14 +544,15 @@ def coins(paper: Paper) -> str:
     preprints.
     """
     source = source_of(paper.id)
+    name = source_names([paper.primary_category])[0]
     values = [
         ("ctx_ver", "Z39.88-2004"),
         ("rft_val_fmt", "info:ofi/fmt:kev:mtx:dc"),
-        ("rft.type", "preprint"),
+        ("rft.type", "article" if source.first_read else "preprint"),
         ("rft.title", str(prose(paper.title, source.marked))),
         *(("rft.au", one_line(name)) for name in paper.authors[:MOST_AUTHORS] if name != ET_AL),
         ("rft.date", f"{paper.published:%Y-%m-%d}"),
-        ("rft.source", source.name),
+        ("rft.source", name),
         ("rft.identifier", links_of(paper).page),
     ]
     if paper.doi:

@@ -182,7 +182,7 @@ class Drafter:
         spent_on: date | None = None,
     ) -> ScoredList:
         """Return the candidates with their kept scores, including scores that another list paid
-        for. `late`: the keys of late sources. Spending covers everything not yet frozen into a day,
+        for. `late`: the names of late sources and journals. Spending covers everything not yet frozen into a day,
         plus that of the day `spent_on`.
         """
         # Addresses are not needed from here on.
@@ -211,7 +211,7 @@ class Drafter:
         # The key includes the rankers, so scores from a different ranker are not reused.
         criteria = self.scorer.criteria(mailing_list) + learned.key
         gathered = Gathered(
-            mailing_list=replace(mailing_list, webhook=""),  # a secret
+            mailing_list=replace(mailing_list, webhook="", journals=()),  # which hold secrets
             papers=tuple(kept),
             criteria=criteria,
             model=replace(model, learned_from=learned.learned_from),
@@ -228,7 +228,7 @@ class Drafter:
             learned=learned,
             tries=self.store.days.tries(name),
             only_days=only_days,
-            late=tuple(source.name for source in sources if source.key in late),
+            late=tuple(late),
             twins=unseen_twins,
         )
         ids = [paper.id for paper in kept]

@@ -9,40 +9,67 @@ Papers that surface after the fetch come the next morning: they are in its look-
 """
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 
 from paperboy.due import LONGEST_WINDOW, local_date
 from paperboy.errors import FeedError, StoreError, StoreWriteError
 from paperboy.models import MailingList, Paper
 from paperboy.morning.drafter import Drafter
-from paperboy.sources import named, source_of, sources_of
-from paperboy.sources.source import Connect, Feed, MissingIds, Source
+from paperboy.sources import SOURCES, category_name, named, source_of, sources_of
+from paperboy.sources.source import Connect, Feed, FirstRead, MissingIds, Source
 from paperboy.store import Store
 
 logger = logging.getLogger(__name__)
+
+_RESTS = timedelta(hours=3)  # between two readings of a feed
+_UNREADABLE = timedelta(days=3)  # until that is the operator's problem
+_NEVER = datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
 class FetchResult:
     """Result of a fetch, of one source or of several."""
 
-    missing: str = ""  # why papers are missing, for people; empty if none are
+    missing: str = ""  # why papers are missing that lists wait for, for people; empty if none are
     late: frozenset[str] = frozenset()  # keys of the sources whose papers are missing
     unread: frozenset[str] = frozenset()  # categories whose newest papers could not be fetched
+    # Feeds that could not be read, by category, and why; no list waits for one.
+    failures: Mapping[str, str] = field(default_factory=dict)
+    lasting: frozenset[str] = frozenset()  # unread categories that are the operator's problem
     blocks: bool = False  # lists wait for the missing papers even if they have others
     news: bool = False  # the newest batch is there, and is today's
+
+    @property
+    def absent(self) -> tuple[str, ...]:
+        """Return the names of the sources and journals whose papers are missing."""
+        late = (source.name for source in SOURCES if source.key in self.late)
+        return (*late, *map(category_name, self.failures))
+
+    @property
+    def unreadable(self) -> str:
+        """Return why feeds could not be read, for people; empty if all were."""
+        return "; ".join(f"{category_name(name)}: {why}" for name, why in self.failures.items())
 
 
 def result_for(by_source: Mapping[str, FetchResult], mailing_list: MailingList) -> FetchResult:
     """Combine the results of a list's sources; `by_source` has them by source key."""
     results = [by_source[source.key] for source in sources_of(mailing_list.categories)]
+    failures = {
+        category: why
+        for result in results
+        for category, why in result.failures.items()
+        if category in mailing_list.categories
+    }
     return FetchResult(
         missing="; ".join(result.missing for result in results if result.missing),
         late=frozenset().union(*(result.late for result in results)),
-        unread=frozenset().union(*(result.unread for result in results)),
+        unread=frozenset(failures).union(*(result.unread for result in results)),
+        failures=failures,
+        lasting=frozenset().union(*(result.lasting for result in results))
+        & {*mailing_list.categories},
         blocks=any(result.blocks for result in results),
         news=any(result.news for result in results),
     )
@@ -94,6 +121,10 @@ def _fetch_source(
     try:
         # A category that was never fetched has nothing to catch up on.
         fetches = store.papers.fetched(source.key)
+        if source.first_read:
+            categories = [
+                category for category in categories if fetches.get(category, _NEVER) <= now - _RESTS
+            ]
         last_fetch = min(
             (fetches[category] for category in categories if category in fetches),
             default=None,
@@ -103,8 +134,12 @@ def _fetch_source(
         newest = store.papers.newest(categories)
         with drafter.progress.stage("Fetching papers") as show:
             fetched = feed.fetch(categories, since, now, newest, show)
-        if fetched.papers or not fetched.missing:  # else the next fetch has to reach as far back
-            store.papers.add(fetched.papers, categories, now, source.key)
+        papers = fetched.papers
+        if source.first_read:
+            papers = _as_first_read(store, source.first_read, papers, fetches.keys(), now)
+        if papers or not fetched.missing:  # else the next fetch has to reach as far back
+            read = [category for category in categories if category not in fetched.failures]
+            store.papers.add(papers, read, now, source.key)
     except StoreWriteError:
         raise  # without a disk there is no morning
     except (FeedError, StoreError) as error:
@@ -129,7 +164,29 @@ def _fetch_source(
     if fetched.missing:
         logger.warning("%s", fetched.missing)
         return _late(source, fetched.missing)
-    return FetchResult(news=fetched.news)
+    for category, why in fetched.failures.items():
+        logger.warning("%s: %s", category_name(category), why)
+    lasting = [
+        category
+        for category in fetched.failures
+        if fetches.get(category, _NEVER) <= now - _UNREADABLE
+    ]
+    return FetchResult(news=fetched.news, failures=fetched.failures, lasting=frozenset(lasting))
+
+
+def _as_first_read(
+    store: Store,
+    first_read: FirstRead,
+    papers: Sequence[Paper],
+    read: Collection[str],
+    now: datetime,
+) -> list[Paper]:
+    """Return a feed's papers as they are kept. `read`: the categories that were read before."""
+    known = store.papers.by_id([paper.id for paper in papers])
+    return [
+        first_read(paper, known.get(paper.id), now, in_known=paper.primary_category in read)
+        for paper in papers
+    ]
 
 
 def _late(source: Source, missing: str, unread: Sequence[str] = ()) -> FetchResult:
@@ -137,6 +194,7 @@ def _late(source: Source, missing: str, unread: Sequence[str] = ()) -> FetchResu
         missing=missing,
         late=frozenset({source.key}),
         unread=frozenset(unread),
+        lasting=frozenset(unread),
         blocks=source.waits,
     )
 

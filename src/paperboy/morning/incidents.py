@@ -33,7 +33,7 @@ def record(
         if report.outcome is not Outcome.SKIPPED:
             if not fetched.blocks and (fetched.news or report.is_served):
                 over.append(Kind.LATE)
-            if not fetched.unread:
+            if not fetched.lasting:
                 over.append(Kind.SOURCE)
 
     for kind in over:
@@ -107,6 +107,7 @@ def _kind(report: ListReport, fetched: FetchResult, *, overdue: bool) -> Kind | 
     is_late = is_due or (fetched.blocks and report.is_served)
     if report.outcome is Outcome.GAVE_UP or (overdue and is_late):
         return Kind.LATE
-    if report.is_served and fetched.unread and not fetched.blocks:
+    is_over = report.is_served or report.outcome is Outcome.QUIET
+    if is_over and fetched.lasting and not fetched.blocks:
         return Kind.SOURCE
     return None

@@ -53,7 +53,7 @@ from paperboy.morning import drafting, fetching, incidents
 from paperboy.morning.drafter import Drafter
 from paperboy.morning.drafting import Draft, ScoredList
 from paperboy.morning.workers import WorkerPool
-from paperboy.sources import source_of, sources_of
+from paperboy.sources import source_names, source_of
 from paperboy.sources.source import Connect
 from paperboy.store import Store
 from paperboy.store.incidents import THE_WORKERS, Incident, Kind
@@ -307,7 +307,7 @@ class Morning:
                 papers,
                 self.now,
                 only_days=LONGEST_WINDOW.days if was_away else 0,
-                late=fetched.late,
+                late=fetched.absent,
             )
 
         if report.outcome:
@@ -358,7 +358,6 @@ class Morning:
         draft = draft or drafting.compose(scored)
         digest = draft.digest
         name = mailing_list.name
-        missing = self.results[name].missing
         outcome = self.outcome(draft)
 
         report = ListReport(
@@ -366,7 +365,7 @@ class Morning:
             outcome=outcome,
             counts=digest.counts,
             spending=digest.spending,
-            problem=_reason(mailing_list, draft, outcome, missing),
+            problem=_reason(mailing_list, draft, outcome, self.results[name]),
             shortfall=digest.shortfall,
             let_go=digest.let_go,
             bug=scored.bug,
@@ -490,14 +489,16 @@ def _reason(
     mailing_list: MailingList,
     draft: Draft,
     outcome: Outcome | None,
-    missing: str,
+    fetched: fetching.FetchResult,
 ) -> str:
     """Return the reason for the outcome, or for having none; empty if the outcome says it all."""
+    missing = fetched.missing
     reason = missing if draft.leftover and missing else draft.problem or missing
+    reason = reason or fetched.unreadable
     if reason or outcome is not Outcome.QUIET:
         return reason
 
-    names = together([source.name for source in sources_of(mailing_list.categories)])
+    names = together(source_names(mailing_list.categories), 3)
     if why := due.no_batch(mailing_list, begins(mailing_list, draft.digest.date)):
         return f"{names} announced nothing ({why})"
     return f"{names} had nothing new in its categories"

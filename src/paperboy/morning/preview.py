@@ -55,7 +55,7 @@ class Previews:
             return draft.outcome(fetched.missing)
 
         today = due.local_date(mailing_list, self.now)
-        scored_lists = self._scored([mailing_list], today, late=fetched.late)
+        scored_lists = self._scored([mailing_list], today, late=fetched.absent)
         (scored,) = self.drafter.brief(scored_lists, outcome, alone=self.alone)
         draft = drafting.compose(scored)
         if outcome(draft) is None:
@@ -96,7 +96,11 @@ class Previews:
 
         active = [mailing_list for mailing_list in self.lists if mailing_list.is_active]
         results = fetching.fetch(self.drafter, self.connect, still_due, active, self.now)
-        unread = frozenset(category for result in results.values() for category in result.unread)
+        unread = frozenset(
+            category
+            for result in results.values()
+            for category in (*result.unread, *result.failures)
+        )
         scored_lists = self._scored(still_due, unread=unread)
         for mailing_list, scored in zip(still_due, scored_lists, strict=True):
             missing = fetching.result_for(results, mailing_list).missing

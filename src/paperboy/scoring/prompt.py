@@ -119,7 +119,7 @@ class Prompt(Template):
             {
                 "arxiv_id": paper.id,
                 "title": as_data(paper.title),
-                "abstract": as_data(paper.abstract),
+                "abstract": as_data(paper.abstract) or "(no abstract)",
             }
             for paper in papers
         ]

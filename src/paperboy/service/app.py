@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from functools import cache, cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from paperboy.console.log import set_up
 from paperboy.edges import lock
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from paperboy.sending.resend import Resend
     from paperboy.sending.smtp import SmtpTransport
     from paperboy.service.feature import Feature
-    from paperboy.sources.source import Connect
+    from paperboy.sources.source import Connect, Feed, Source
 
 logger = logging.getLogger(__name__)
 
@@ -321,11 +321,18 @@ class App(ExitStack):
         settings = self.settings
         person = settings.mail_reply_to or settings.alert_to or settings.mail_from
         contact = person.address if person else ""
-        return cache(
-            lambda source: source.connect(
-                settings, contact=contact, proxy=self.proxy, clock=self.clock
-            )
-        )
+
+        def connect(source: Source) -> Feed:
+            means: dict[str, Any] = {"contact": contact, "proxy": self.proxy, "clock": self.clock}
+            if source.first_read:
+                means["feeds"] = {
+                    category: url
+                    for mailing_list in self.home.lists
+                    for category, url in mailing_list.journals
+                }
+            return source.connect(settings, **means)
+
+        return cache(connect)
 
     def proxy(self, url: str) -> str:
         """Return the proxy for a server; empty: none. Raises ConfigError."""

@@ -28,7 +28,7 @@ from paperboy.errors import ConfigError, PaperboyError
 from paperboy.home import library
 from paperboy.home.home import Home, denied, load_lists, require_folder
 from paperboy.home.library import Collection
-from paperboy.home.lists import LISTS_FILE
+from paperboy.home.lists import LISTS_FILE, journals
 from paperboy.home.settings import Settings, ignored, load
 from paperboy.models import MailingList
 from paperboy.morning.incidents import inactive
@@ -105,6 +105,8 @@ def findings(app: App, *, offline: bool, patience: float = PATIENCE) -> Iterator
             return
         for of_part in broken.values():
             yield from of_part
+        if read is not None:
+            yield from _of_the_journals(tried)
         yield from _of_the_libraries(tried)
         yield from _of_the_home(tried)
         for result, silence, end in probes:
@@ -162,6 +164,17 @@ def _of_the_lists(lists: Sequence[MailingList], settings: Settings) -> Iterator[
     if examples and settings.mail_from:
         nobody = f"mail to {together(examples, 1)} reaches nobody (example addresses)"
         yield note("lists", f"{nobody}; put your readers into {LISTS_FILE}")
+
+
+def _of_the_journals(app: App) -> Iterator[Finding]:
+    """Report journals that no list takes, which nobody reads."""
+    taken = {category for mailing_list in app.home.lists for category in mailing_list.categories}
+    names = [
+        category for category in journals(app.home.source / LISTS_FILE) if category not in taken
+    ]
+    if names:
+        message = f"no list takes {together(names, 3)}"
+        yield note("lists", f"{message}; add that to the categories of one, or remove its feed")
 
 
 def _of_the_libraries(app: App) -> Iterator[Finding]:

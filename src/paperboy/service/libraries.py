@@ -32,7 +32,7 @@ def of_library(app: App, mailing_list: MailingList, read: Library) -> Iterator[F
 
     titles = newest_titles(read.items)
     new = sum(title not in mailing_list.titles for title in titles)
-    if mailing_list.titles and new >= _OUTDATED * len(titles):
+    if titles and mailing_list.titles and new >= _OUTDATED * len(titles):
         what = f"{new} of the {counted(len(titles), 'newest title')} of {library} are not among those that score"
         fix = f"paperboy learn --library {name} takes them anew"
         yield note("library", f"{name}: {what}; {fix}{_cost(app, mailing_list)}")

@@ -1,19 +1,19 @@
 """Probes of the servers that a home needs: each yields its findings, or fails within its time limit."""
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
 from urllib.parse import urlsplit
 
 from paperboy import sample
-from paperboy.edges.text import without_url
+from paperboy.edges.text import counted, without_url
 from paperboy.edges.wire import Http, NoReplyError
 from paperboy.home.settings import Settings
-from paperboy.models import DeliveryState
+from paperboy.models import DeliveryState, Paper
 from paperboy.sending.pace import REFUSES_US
 from paperboy.service.app import App
 from paperboy.service.feature import Finding, note
-from paperboy.sources import source_of, sources_of
+from paperboy.sources import category_name, source_of, sources_of
 from paperboy.sources.source import Source
 
 SMTP_SECONDS = 15.0  # for each reply
@@ -108,11 +108,51 @@ def _scoring(app: App) -> Iterator[Finding]:
 
 
 def _source(source: Source, app: App) -> Iterator[Finding]:
+    if source.first_read:
+        yield from _feeds(source, app)
+        return
     of_source = (category for category in categories(app) if source_of(category) is source)
     answer, lack = app.connect(source).probe(next(of_source, ""))
     yield Finding(source.name, answer)
     if lack:
         yield note(source.name, lack)
+
+
+def _feeds(source: Source, app: App) -> Iterator[Finding]:
+    """Read each feed once, and say what it has."""
+    names = [name for name in dict.fromkeys(categories(app)) if source_of(name) is source]
+    now = app.clock()
+    fetched = app.connect(source).fetch(names, now, now, None, lambda *_: None)
+    store = app.open_store() or app.store_in_memory()
+    with store:
+        read = store.papers.fetched(source.key)
+        known = store.papers.by_id([paper.id for paper in fetched.papers])
+    for category in names:
+        name = category_name(category)
+        if why := fetched.failures.get(category):
+            yield Finding(source.name, f"{name}: {why}", exit_code=1)
+            continue
+        papers = [paper for paper in fetched.papers if category in paper.categories]
+        yield Finding(source.name, f"{name}: {_contents(papers)}")
+        if papers and 2 * sum(bool(paper.abstract) for paper in papers) < len(papers):
+            rough = (
+                "most entries have no abstract, so titles alone are judged: relevance will be rough"
+            )
+            yield note(source.name, f"{name}: {rough}")
+        if papers and category in read and not any(paper.id in known for paper in papers):
+            fix = "it is shorter than a day, so papers get lost; see whether the publisher has a longer one"
+            yield note(source.name, f"{name}: no entry was there at its last reading; {fix}")
+
+
+def _contents(papers: Sequence[Paper]) -> str:
+    """Say how many papers a feed has, and how many of them with what."""
+    if not papers:
+        return "its feed has no paper now, which is normal for some"
+    abstracts = sum(bool(paper.abstract) for paper in papers)
+    dois = sum(bool(paper.doi) for paper in papers)
+    newest = max(paper.published for paper in papers)
+    number = counted(len(papers), "paper")
+    return f"{number}, {abstracts} with an abstract, {dois} with a DOI, the newest of {newest:%d %b %Y}"
 
 
 def _web(app: App) -> Iterator[Finding]:

@@ -4,15 +4,16 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 
-from paperboy.edges.text import did_you_mean
+from paperboy.edges.text import did_you_mean, together
 from paperboy.models import Paper
 from paperboy.sources.arxiv import ARXIV
 from paperboy.sources.biorxiv import BIORXIV, MEDRXIV
+from paperboy.sources.journals import JOURNALS
 from paperboy.sources.source import Links, Source
 from paperboy.tex import plain
 
 # arXiv comes last: any id that is no other's is its own.
-SOURCES: Sequence[Source] = (BIORXIV, MEDRXIV, ARXIV)
+SOURCES: Sequence[Source] = (BIORXIV, MEDRXIV, JOURNALS, ARXIV)
 _BY_KEY = {source.key: source for source in SOURCES}
 
 
@@ -34,7 +35,8 @@ def title_of(paper: Paper) -> str:
 
 def links_of(paper: Paper) -> Links:
     """Return the paper's links."""
-    return source_of(paper.id).links(paper.id, paper.version)
+    links = source_of(paper.id).links(paper.id, paper.version)
+    return links if links.page else Links(page=paper.link)
 
 
 def twins(paper: Paper) -> tuple[str, ...]:
@@ -63,7 +65,7 @@ def categories(text: str) -> tuple[str, ...]:
         if meant := _meant(text):
             raise ValueError(f"unknown category {text!r}, did you mean {meant!r}?") from error
         if source is ARXIV and (slash or near):  # its categories have no slash
-            others = f"; beside arXiv's own categories, there are those of {' and '.join(keys)}"
+            others = f"; beside arXiv's own categories, there are those of {together(keys)}"
             raise ValueError(f"unknown source {key!r}{near or others}") from error
         raise
 
@@ -84,23 +86,42 @@ def category_name(category: str) -> str:
     """Return a category for readers: "q-bio.GN", but "bioRxiv · genomics"."""
     source = source_of(category)
     name = category.partition("/")[2]
+    if source is JOURNALS:
+        return name
     return " · ".join(filter(None, [source.name, name])) if source.key else category
 
 
 def named(categories: Sequence[str]) -> Iterator[str]:
     """Yield categories for readers: "q-bio.GN" or, of other sources or of several, "bioRxiv
-    (genomics, zoology)" and "arXiv (q-bio.GN)", and "bioRxiv" for all of it.
+    (genomics, zoology)" and "arXiv (q-bio.GN)", and "bioRxiv" for all of it; journals by their
+    names.
     """
     sources = sources_of(categories)
     for source in sources:
         of_source = [category for category in categories if source_of(category) is source]
         if sources == (ARXIV,):
             yield from of_source
+        elif source is JOURNALS:
+            yield from map(category_name, of_source)
         elif source.key in of_source:
             yield source.name
         else:
             names = (category.removeprefix(f"{source.key}/") for category in of_source)
             yield f"{source.name} ({', '.join(names)})"
+
+
+def source_names(categories: Sequence[str]) -> tuple[str, ...]:
+    """Return the names of these categories' sources; of journals their own."""
+    names = list[str]()
+    for source in sources_of(categories):
+        of_source = [category for category in categories if source_of(category) is source]
+        names += map(category_name, of_source) if source is JOURNALS else [source.name]
+    return tuple(names)
+
+
+def journal_names(categories: Iterable[str]) -> tuple[str, ...]:
+    """Return the names of the journals among categories."""
+    return tuple(category_name(name) for name in categories if source_of(name) is JOURNALS)
 
 
 def read_id(text: str) -> str:

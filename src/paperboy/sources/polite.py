@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from paperboy import __version__
 from paperboy.edges.text import shortened, visible
-from paperboy.edges.wire import TRANSIENT, Http, NoReplyError, retry_after
+from paperboy.edges.wire import TRANSIENT, Http, HttpReply, NoReplyError, retry_after
 
 _Page = TypeVar("_Page")
 
@@ -86,11 +86,15 @@ class PoliteClient:
         """Get a URL after the delay; redirects are refused. Raises FaultError, whose hint may name
         `setting`.
         """
+        return self._body(self._reply(http, url, setting), setting)
+
+    def _reply(self, http: Http, url: str, setting: str) -> HttpReply:
+        """Request a URL after the delay. Raises FaultError if there is no complete reply."""
         if self._pause:
             self.wait(self._pause)
         self._pause = self.delay_seconds
         try:
-            reply = http.request("GET", url, self._headers, seconds=self.seconds)
+            return http.request("GET", url, self._headers, seconds=self.seconds)
         except NoReplyError as error:
             # If the host is unknown, there is probably no network, and a retry would not help.
             backoff = 0 if error.unknown else 2
@@ -98,6 +102,8 @@ class PoliteClient:
             hint = f"Check the network and {setting}."
             raise FaultError(f"{what} ({quoted(str(error))})", hint, backoff) from error
 
+    def _body(self, reply: HttpReply, setting: str) -> bytes:
+        """Return the body of a reply with status 200. Raises FaultError."""
         status = reply.status
         if status == 200:
             return reply.body

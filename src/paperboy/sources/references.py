@@ -15,7 +15,7 @@ _DOI = re.compile(r"\b10\.\d{4,9}/\S+", re.ASCII)
 
 
 def id_in(text: str) -> str:
-    """Return the id of a source that a text is, or that a link leads to; empty if there is none."""
+    """Return the id of a preprint that a text is, or that a link leads to; empty if there is none."""
     written = text.strip()
     if len(written) > _LONGEST:
         return ""
@@ -24,6 +24,8 @@ def id_in(text: str) -> str:
     bare = re.split("[?#]", bare, maxsplit=1)[0]
     for form in (written, bare):
         for source in SOURCES:
+            if source.first_read:  # whose papers are no preprints
+                continue
             paper_id = _SUBJECT.sub("", source.read_id(form))
             if paper_id and (source.key or _BARE_ID.fullmatch(paper_id)):
                 return paper_id

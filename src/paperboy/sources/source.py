@@ -1,7 +1,7 @@
 """The port of a source of papers."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import Protocol
 
@@ -58,6 +58,8 @@ class Fetched:
     papers: Sequence[Paper]  # all of the window
     news: bool  # the newest batch is here, and it is today's
     missing: str = ""  # why the source is late, for people, while its newest batch may still come
+    # Categories that could not be read, and why, of a source that reads each on its own.
+    failures: Mapping[str, str] = field(default_factory=dict)
     older: Callable[[MissingIds], Sequence[Paper]] = lambda _: ()
     """Missing papers from before the window that the source shows again today. Raises FeedError."""
 
@@ -94,6 +96,14 @@ class Feed(Protocol):
         """
 
 
+class FirstRead(Protocol):
+    """See `Source.first_read`."""
+
+    def __call__(
+        self, paper: Paper, known: Paper | None, at: datetime, *, in_known: bool
+    ) -> Paper: ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Source:
     """Source of papers. Its `key` begins its ids, as "biorxiv:", and its categories, as "biorxiv/".
@@ -112,7 +122,13 @@ class Source:
     status_page: str  # where it reports its outages
     if_late: str  # what the operator may do; empty: nothing
     connect: Callable[..., Feed]
-    """Takes the settings, and as keywords `contact`, `proxy` (of a URL) and `clock`."""
+    """Takes the settings, and as keywords `contact`, `proxy` (of a URL) and `clock`; and `feeds`,
+    the URLs by category, where it has `first_read`.
+    """
+
+    # Only of a source of feeds, which an operator names, and each of which is read on its own: how a
+    # paper is kept, given the one that is known, the instant, and whether its category was read before.
+    first_read: FirstRead | None = None
 
 
 Connect = Callable[[Source], Feed]

@@ -313,6 +313,11 @@ alter table days add column reached_nobody integer not null default 0;
 update days set reached_nobody = 1, reason = rtrim(replace(reason, 'reached nobody; superseded', ''), '; ')
 where reason like '%reached nobody; superseded'
 """,
+    """
+-- Papers of journals, whose ids do not always lead to a page
+
+alter table papers add column link text not null default ''
+""",
 )
 """A released migration never changes; a change is a new one. `--` begins a comment anywhere;
 comments are not stored.

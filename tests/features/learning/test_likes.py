@@ -102,7 +102,7 @@ class TestTexts:
         kept = likes.with_texts([*asked, item("2502.11111", title="Snow", abstract="White.")], NOW)
         assert [of.title for of in kept] == ["Rain in caves", "Snow"]
         assert arxiv.requests == []
-        assert likes.not_found(asked) == 1
+        assert likes.not_found(asked) == ["2502.99999"]
 
     def test_title_alone_counts_where_no_source_can_be_asked(
         self, likes: Likes, arxiv: ArxivServer

@@ -51,7 +51,7 @@ def test_category_is_read_in_any_case_with_spaces_hyphens_or_underscores(
         ("medarxiv", "unknown source 'medarxiv', did you mean 'medrxiv'?"),
         (
             "a/b",
-            "unknown source 'a'; beside arXiv's own categories, there are those of biorxiv and medrxiv",
+            "unknown source 'a'; beside arXiv's own categories, there are those of biorxiv, medrxiv and journal",
         ),
     ],
 )

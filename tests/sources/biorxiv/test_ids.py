@@ -58,7 +58,7 @@ def test_paper_has_the_page_of_its_version_and_a_pdf(key: str) -> None:
     [
         ("2611.00001", DOI, (f"biorxiv:{DOI}",)),
         ("2611.00001", f" https://doi.org/{OF_MEDRXIV}v2", (f"medrxiv:{OF_MEDRXIV}",)),
-        ("2611.00001", "10.1038/s41586-026-00001-1", ()),
+        ("2611.00001", "10.1038/s41586-026-00001-1", ("journal:10.1038/s41586-026-00001-1",)),
         ("2611.00001", "", ()),
         (f"biorxiv:{DOI}", DOI, ()),  # it does not know of arXiv
     ],

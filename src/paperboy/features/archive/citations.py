@@ -18,7 +18,9 @@ _STOP_WORDS = {
 
 
 def bibtex(papers: Iterable[Paper]) -> str:
-    """Return a @misc entry for each paper, each with a key of its own."""
+    """Return an entry for each paper, each with a key of its own: @article where there is a journal,
+    else @misc.
+    """
     entries: dict[str, str] = {}
     for paper in papers:
         stem = _key(paper)
@@ -39,7 +41,8 @@ def bibtex(papers: Iterable[Paper]) -> str:
         fields["url"] = links_of(paper).page
 
         lines = "".join(f"  {name} = {{{value}}},\n" for name, value in fields.items() if value)
-        entries[key] = f"@misc{{{key},\n{lines}}}\n"
+        kind = "article" if "journal" in fields else "misc"
+        entries[key] = f"@{kind}{{{key},\n{lines}}}\n"
     return "\n".join(entries.values())
 
 

@@ -30,9 +30,11 @@ from paperboy.service.app import App
 def learn(app: App, name: str) -> None:
     """Take the newest titles of a list's library anew, for a list without topics.
 
-    They stand in prompts/library/LIST.txt, where you may edit them: an LLM and the embedded scorer
-    are given these alone. New titles are new criteria: papers are scored by them from the next
-    morning on, and a shortlist begins to learn anew.
+    They stand in prompts/library/LIST.txt: an LLM and the embedded scorer are given these alone.
+    You may edit them; this command replaces them, and keeps your file as LIST.txt~.
+
+    New titles are new criteria: papers are scored by them from the next morning on, and a shortlist
+    begins to learn anew.
     """
     require_folder(app.path)
     loaded = settings.load(app.path, app.environ)
@@ -50,14 +52,20 @@ def learn(app: App, name: str) -> None:
         raise ConfigError.at(mailing_list.library, "has no paper with a title")
 
     file = app.path / "prompts" / titles_file(name)
-    known = set(_lines(file))
-    _write(file, "".join(f"{title}\n" for title in titles))
+    text = "".join(f"{title}\n" for title in titles)
+    before = _text(file)
+    if before not in {"", text}:
+        _write(file.with_name(f"{file.name}~"), before)
+    _write(file, text)
 
+    known = before.splitlines()
     new = sum(title not in known for title in titles)
     papers = counted(len(read.items), "paper")
     if len(read.items) == MOST_ITEMS:
         papers = f"the newest {papers}"
     changes = f", {new} of them new" if known else ""
+    if before not in {"", text}:
+        changes += f"; what was there before is in {file.name}~"
     say(
         f"The {counted(len(titles), 'newest title')} of {papers} in {mailing_list.library} "
         f"{'is' if len(titles) == 1 else 'are'} in {file}{changes}."
@@ -69,11 +77,11 @@ def learn(app: App, name: str) -> None:
         say(f"{unread} could not be read; paperboy check says which.")
 
 
-def _lines(file: Path) -> list[str]:
+def _text(file: Path) -> str:
     try:
-        return files.read_text(file).splitlines()
+        return files.read_text(file)
     except (FileNotFoundError, ValueError):  # it is replaced
-        return []
+        return ""
 
 
 def _write(file: Path, text: str) -> None:

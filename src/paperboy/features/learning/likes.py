@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from paperboy.edges import files, lock
-from paperboy.edges.text import counted
+from paperboy.edges.text import together
 from paperboy.errors import ConfigError
 from paperboy.features.learning.zotero import URL, ZoteroClient
 from paperboy.home import library
@@ -106,11 +106,11 @@ class Likes:
         """Check whether any library has a paper that its source does not know."""
         return bool(self.database.value("select 1 from library_texts where title = '' limit 1"))
 
-    def not_found(self, items: Sequence[LibraryItem]) -> int:
-        """Return how many items have an id that its source does not know."""
+    def not_found(self, items: Sequence[LibraryItem]) -> list[str]:
+        """Return the ids of items that their sources do not know."""
         ids = [item.paper_id for item in items if item.paper_id and not item.abstract]
-        query = f"select count(*) from library_texts where title = '' and {_AMONG}"
-        return self.database.value(query, [ids]) or 0
+        query = f"select paper_id from library_texts where title = '' and {_AMONG}"
+        return self.database.column(query, [ids])
 
     def _texts(self, ids: Sequence[str], now: datetime) -> dict[str, tuple[str, str]]:
         """Return titles and abstracts that are kept, by id; they are kept for longer then."""
@@ -171,10 +171,10 @@ def _found(app: App, likes: Likes, mailing_list: MailingList) -> Iterator[Findin
     read = likes.read(mailing_list.library, app.clock())
     if is_asked:
         yield from of_library(app, mailing_list, read)
-    if number := likes.not_found(read.items):
-        papers = counted(number, "paper")
-        what = f"{mailing_list.name}: the source does not know {papers} of {mailing_list.library}"
-        yield note("library", f"{what}; correct their ids, or give their titles in a .bib")
+    if ids := likes.not_found(read.items):
+        name = mailing_list.name
+        what = f"{name}: no source knows {together(ids, 3)} of {mailing_list.library}"
+        yield note("library", f"{what}; correct the id, or only a title, if there is one, counts")
 
 
 def likes_of(app: App, database: Database, say: Callable[[str], None] | None = None) -> Likes:
