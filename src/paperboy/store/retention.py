@@ -84,13 +84,17 @@ and not exists (
 )
 """
 
+# A journal's feed may have no abstract: then the categories tell.
+TEXT_KEPT = "(abstract != '' or papers.id in (select paper_id from paper_categories))"
+"""Condition on a paper that is not settled yet."""
+
 _SETTLED = f"""
 with newest as materialized (
     select list_keys.key as list_key, cast(strftime('%s', max(date)) as integer) / 86400 as since
     from digests join list_keys using (list) group by list
 )
 select id from papers left join paper_keys using (id)
-where published < :settled and abstract != '' and not exists (
+where published < :settled and {TEXT_KEPT} and not exists (
     select 1 from started left join list_keys using (list)
     where list in (select value from json_each(:lists))
     and (way = primary_category or way in (select '{CROSS_LIST}' || value from json_each(categories)))

@@ -91,14 +91,26 @@ def test_only_an_llms_scores_by_the_lists_criteria_of_papers_with_a_text_count(
 ) -> None:
     ids = [f"2611.{number:05}" for number in range(1, 6)]
     fetched(store, *ids)
-    store.papers.add([paper("2611.00006", abstract="")], ["cs.LG"], NOW)
-    judged(store, {ids[0]: 9, "2611.00006": 9, "2611.00007": 9})
+    settled = paper("2611.00006", abstract="")
+    store.papers.add([settled], ["cs.LG"], NOW)
+    store.database.execute("delete from paper_categories where paper_id = ?", [settled.id])
+    judged(store, {ids[0]: 9, settled.id: 9, "2611.00007": 9})
     judged(store, {ids[1]: 9}, name="galaxies")
     judged(store, {ids[2]: 9}, criteria="other topics")
     judged(store, {ids[3]: 9}, BEGINNING - HOUR)
     store.scores.keep(LIST, CRITERIA, "embedded ranker", {ids[4]: Score(9, None)}, Spending(), NOW)
     froze(store)
     assert learned_from(lessons) == [(ids[0], 9)]
+
+
+def test_title_alone_is_learned_from_while_the_paper_is_new(
+    store: Store, lessons: Lessons
+) -> None:
+    """As of a journal whose feed has no abstracts."""
+    store.papers.add([paper("journal:10.5555/a", abstract="")], ["journal/Bees"], NOW)
+    judged(store, {"journal:10.5555/a": 9})
+    froze(store)
+    assert learned_from(lessons) == [("journal:10.5555/a", 9)]
 
 
 # --- votes

@@ -12,6 +12,7 @@ from paperboy.features.learning.ranking import Example
 from paperboy.features.learning.shortlist import MISS_WINDOW, Recall
 from paperboy.models import Day, Spending
 from paperboy.store.database import Database
+from paperboy.store.retention import TEXT_KEPT
 from paperboy.store.scores import SUMS, summed
 from paperboy.store.seen import LIST_KEY
 
@@ -186,7 +187,7 @@ order by kind
 # compared as numbers, since the view `scores` would write each one out.
 _SCORES = f"""score_rows join paper_keys on paper_keys.key = paper_key join papers using (id)
 where judge_key in (select key from judges where criteria = :criteria) and list_key = {LIST_KEY}
-and novelty is not null and abstract != '' and given < (
+and novelty is not null and {TEXT_KEPT} and given < (
     select cast(strftime('%s', at) as integer) from days where days.list = :list order by date desc limit 1
 )"""
 _JUDGED = f"""
@@ -196,13 +197,13 @@ from {_SCORES}
 and (given, papers.id) > (:at, :paper_id) order by given, papers.id
 """
 
-_VOTED = """
+_VOTED = f"""
 select title, abstract, avg(vote > 0) as target from ballots join papers on papers.id = paper_id
-where ballots.list = :list and abstract != '' group by paper_id order by max(ballots.at) desc, paper_id limit :most
+where ballots.list = :list and {TEXT_KEPT} group by paper_id order by max(ballots.at) desc, paper_id limit :most
 """
-_UNVOTED = """
+_UNVOTED = f"""
 select title, abstract, null as target from seen join papers on papers.id = paper_id
-where seen.list = :list and became in ('below', 'not called', 'over the cap', 'selected') and abstract != ''
+where seen.list = :list and became in ('below', 'not called', 'over the cap', 'selected') and {TEXT_KEPT}
 and not exists (select 1 from ballots where ballots.list = :list and ballots.paper_id = papers.id)
 order by substr(paper_id, -2) || substr(paper_id, -4, 2), paper_id limit :most
 """
