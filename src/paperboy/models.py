@@ -99,7 +99,7 @@ class MailingList:
     archive: str = "link"
     open: bool = False  # whoever confirms an address may sign up
     webhook: str = field(default="", repr=False)  # a URL, often with a secret in it
-    webhook_format: str = "json"  # or "slack"
+    webhook_format: str = "json"  # or "slack", "telegram", "feishu", "ntfy", "teams"
     subscribers: tuple[Subscriber, ...] | Subscribers = ()
     subscribers_file: str = ""  # in the home; its lines are among the subscribers
     journals: tuple[tuple[str, str], ...] = field(

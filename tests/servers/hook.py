@@ -25,13 +25,16 @@ class Told:
 
 @dataclass
 class Hook:
-    """Answers with the next of the statuses, and the last one for ever."""
+    """Answers with the next of the statuses, and the last one for ever; with `service`, as that
+    answers to the request.
+    """
 
     statuses: list[int] = field(default_factory=lambda: [200])
     headers: dict[str, str] = field(default_factory=dict)
     body: bytes = b"ok"
     silent: bool = False  # takes requests, and answers none before the end of the test
     on_request: Callable[[], object] = lambda: None
+    service: Callable[[Told], tuple[int, bytes]] | None = None
     told: list[Told] = field(default_factory=list)
     url: str = ""
 
@@ -46,13 +49,16 @@ class Hook:
                 if hook.silent:
                     hook._end.wait()
                     return
-                self.send_response(
-                    hook.statuses.pop(0) if hook.statuses[1:] else hook.statuses[0], "as told"
-                )
-                for name, value in {"Content-Length": str(len(hook.body)), **hook.headers}.items():
+                if hook.service:
+                    status, answer = hook.service(hook.told[-1])
+                else:
+                    status = hook.statuses.pop(0) if hook.statuses[1:] else hook.statuses[0]
+                    answer = hook.body
+                self.send_response(status, "as told")
+                for name, value in {"Content-Length": str(len(answer)), **hook.headers}.items():
                     self.send_header(name, value)
                 self.end_headers()
-                self.wfile.write(hook.body)
+                self.wfile.write(answer)
 
             do_GET = do_POST  # noqa: N815  # nobody should
 

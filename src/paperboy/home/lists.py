@@ -391,7 +391,7 @@ _OPTIONS: dict[str, _Reader] = {
     "archive": _text(one_of("none", "link", "public", "indexed")),
     "open": _FLAG,
     "webhook": _text(_webhook),
-    "webhook_format": _text(one_of("json", "slack")),
+    "webhook_format": _text(one_of("json", "slack", "telegram", "feishu", "ntfy", "teams")),
     "subscribers": _subscribers,
     "subscribers_file": _text(file_name),
 }

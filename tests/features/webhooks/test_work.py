@@ -1,9 +1,10 @@
-"""What other programs are told of a digest, how each reply is taken, and that nobody sees the URL."""
+"""How each reply of a webhook is taken, and that nobody sees the URL."""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -21,17 +22,17 @@ from paperboy.features.webhooks import reports, rows
 from paperboy.features.webhooks import work as webhook
 from paperboy.features.webhooks.rows import KIND, Call
 from paperboy.mail.archive import dump
-from paperboy.mail.page import Copy, Page, page_of
 from paperboy.models import Alert, Composed, Day, DeliveryState, MailingList, Outcome
 from paperboy.reports.alerts import AlertReporter
 from paperboy.service.tasks import attempt
 from paperboy.store import Store
-from tests.builders import digest, entries, entry, mailing_list, paper
+from tests.builders import digest, entries, mailing_list
 from tests.cli.conftest import World, text_of, world
 from tests.fakes import Clock
-from tests.features.conftest import WEB, app_of
+from tests.features.conftest import app_of
 from tests.hostile.http import AT_ONCE, SLOW
 from tests.hostile.talk import Talker
+from tests.servers import chats
 from tests.servers.hook import PATH, Hook
 from tests.servers.smtp import Fault
 
@@ -45,7 +46,6 @@ HOUR = timedelta(hours=1)
 DAY = timedelta(days=1)
 SECRETS = ("T0ZEBRA", "B0WALRUS", "verysecrettoken")
 OPERATOR = "ops@example.org"
-ABS = "https://arxiv.org/abs/"
 
 LISTS = """\
 lists:
@@ -63,115 +63,6 @@ WITHOUT_KEY = LISTS.replace("    webhook: {url}\n", "")
 def hook() -> Iterator[Hook]:
     with Hook() as serving:
         yield serving
-
-
-# ---- what is told
-
-CALL = Call(
-    digest_id=1,
-    list_name="foundations",
-    date=TODAY,
-    subject="On <x>",
-    link="l1nk",
-    frozen_at=NOW,
-    superseded=False,
-    state=DeliveryState.PENDING,
-    attempts=0,
-    reply="",
-    at=NOW,
-)
-
-
-def shown(*of: Any, **more: Any) -> Page:
-    made = digest(of, **more)
-    return page_of(made, copy=Copy(), unsubscribe_address="", web_url=WEB, link="l1nk")
-
-
-def told(of: Page, form: str = "json") -> Any:
-    found = json.loads(webhook.payload(CALL, of, form))
-    return found["text"] if form == "slack" else found
-
-
-def test_json_has_the_digest_and_its_papers_in_plain_text() -> None:
-    of = paper(
-        "2611.00007",
-        title=r"Learning $\alpha^2$ {\em fast}",
-        authors=tuple(f"A. Author{n}" for n in range(20)),
-    )
-    found = told(
-        shown(
-            entry(1, of, relevance=9, novelty=None, comment="It **matters**, see evil.com."),
-            below=4,
-        )
-    )
-    counts = found.pop("counts")
-    names = ("considered", "scored", "selected", "below")
-    assert [counts[name] for name in names] == [5, 5, 1, 4]
-    assert found == {
-        "list": "foundations",
-        "title": "Foundations of machine learning",
-        "date": "2026-11-20",
-        "subject": "On <x>",
-        "url": f"{WEB}/digest/l1nk",
-        "papers": [
-            {
-                "rank": 1,
-                "arxiv_id": "2611.00007",
-                "url": "https://arxiv.org/abs/2611.00007",
-                "title": "Learning α² fast",
-                "authors": [f"A. Author{n}" for n in range(12)],
-                "relevance": 9,
-                "novelty": None,
-                "comment": "It matters, see evil.com.",
-            }
-        ],
-    }
-
-
-def test_ten_papers_are_told_by_their_ranks() -> None:
-    ranks = [told_of["rank"] for told_of in told(shown(*entries(14)))["papers"]]
-    assert ranks == [*range(1, 11)]
-    assert told(shown(*entries(14)), "slack").count("\n") == 10
-
-
-def test_slack_has_a_line_for_each_paper_with_its_link_scores_and_comment() -> None:
-    followed = entry(2, relevance=9, novelty=None, comment="", matched_author="Ada Lovelace")
-    assert told(shown(entry(1, comment="It explains why."), followed), "slack").splitlines()[
-        1:
-    ] == [
-        f"1. <{ABS}2611.00001|On the Learning of Paper 2611.00001> – relevance 8, novelty 7 – It explains why.",
-        f"2. <{ABS}2611.00002|On the Learning of Paper 2611.00002> – relevance 9",
-    ]
-
-
-def test_slack_begins_with_the_number_of_papers_and_of_a_note_with_its_subject() -> None:
-    """The best title, a digest's subject, stands in the first line below."""
-    title = f"<{WEB}/digest/l1nk|Foundations of machine learning>, Fri 20 Nov 2026: "
-
-    def first_line(of: Page) -> str:
-        return str(told(of, "slack")).partition("\n")[0]
-
-    assert first_line(shown(entry())) == f"{title}1 paper"
-    assert first_line(shown(*entries(14))) == f"{title}14 papers"
-    assert first_line(shown()) == f"{title}On &lt;x&gt;"
-
-
-HOSTILE = "<!channel> &amp; <https://evil.org|safe> `rm` *b* ~s~ @everyone [a](http://evil.org) \u202eevil\u200f | x"
-
-
-def test_hostile_title_or_comment_calls_nobody_and_makes_no_link_or_mark() -> None:
-    """In Slack, Mattermost and Discord; in JSON only what is invisible is removed."""
-    of = shown(entry(1, paper(title=HOSTILE), comment=HOSTILE))
-    text = told(of, "slack")
-    line = text.splitlines()[1]
-    assert line.count("<") == line.count(">") == line.count("|") == 1
-    assert line.startswith("1. <https://arxiv.org/abs/2611.00001|&lt;!channel&gt; &amp;amp; &lt;")
-    assert not set("`*~\u202e\u200f") & set(line)
-    assert "@e" not in line
-    assert "](" not in line
-    (only,) = told(of)["papers"]
-    assert only["title"].startswith("<!channel> &amp; <https://evil.org|safe> `rm` *b*")
-    assert not set("\u202e\u200f") & set(only["title"] + only["comment"])
 
 
 # ---- how a reply is taken
@@ -261,6 +152,71 @@ def test_temporary_refusal_is_tried_again(store: Store, hook: Hook, status: int)
     assert found.reply == f"HTTP {status} (ok)"
     assert [request.path for request in hook.told] == [PATH]
     assert alerts(store, hook.url) == []
+
+
+SERVICES = {
+    "telegram": (chats.telegram, chats.TELEGRAM),
+    "feishu": (chats.feishu, chats.FEISHU),
+    "ntfy": (chats.ntfy, chats.NTFY),
+    "teams": (chats.teams, chats.TEAMS),
+}
+
+
+def call_service(store: Store, hook: Hook, form: str, path: str) -> Call:
+    of = mailing_list(webhook=hook.url.removesuffix(PATH) + path, webhook_format=form)
+    return call(store, "", lists=[of])
+
+
+@pytest.mark.parametrize("form", SERVICES)
+def test_service_takes_what_it_is_sent(store: Store, hook: Hook, form: str) -> None:
+    """By the rules that its documentation names."""
+    hook.service, path = SERVICES[form]
+    frozen(store)
+    assert call_service(store, hook, form, path).reply.startswith("HTTP 20")
+    assert newest(store).state is DeliveryState.SENT
+    assert [request.path for request in hook.told] == [path]
+
+
+NO_CHAT = {"ok": False, "error_code": 400, "description": "Bad Request: no chat"}
+NO_KEYWORD = {"code": 19024, "msg": "Key Words Not Found", "data": {}}
+FORBIDDEN = {"code": 40301, "http": 403, "error": "forbidden", "link": "https://ntfy.sh/docs"}
+
+
+@pytest.mark.parametrize(
+    ("form", "status", "reply", "words"),
+    [
+        ("telegram", 400, NO_CHAT, "Bad Request: no chat"),
+        ("telegram", 200, NO_CHAT, "Bad Request: no chat"),
+        ("feishu", 200, NO_KEYWORD, "19024: Key Words Not Found"),
+        ("ntfy", 403, FORBIDDEN, "forbidden"),
+    ],
+)
+def test_error_of_a_service_is_a_failure_in_its_words(
+    store: Store, hook: Hook, form: str, status: int, reply: dict[str, Any], words: str
+) -> None:
+    """Feishu sends its errors with the status 200."""
+    hook.service = lambda _: (status, json.dumps(reply).encode())
+    frozen(store)
+    found = call_service(store, hook, form, SERVICES[form][1])
+    assert (found.state, found.reply) == (DeliveryState.FAILED, f"HTTP {status} ({words})")
+
+
+def test_service_that_is_busy_is_tried_again(store: Store, hook: Hook) -> None:
+    """Feishu's rate limit may come with the status 200."""
+    hook.service = lambda _: (200, b'{"code": 11232, "msg": "frequency limited"}')
+    frozen(store)
+    found = call_service(store, hook, "feishu", chats.FEISHU)
+    assert (found.state, found.try_at) == (DeliveryState.PENDING, NOW + 5 * MINUTE)
+    assert found.reply == "HTTP 200 (11232: frequency limited)"
+
+
+def test_error_of_a_service_does_not_repeat_the_url(store: Store, hook: Hook) -> None:
+    said = f"no bot at {chats.TELEGRAM}, no chat {chats.CHAT}"
+    hook.service = lambda _: (404, json.dumps({"ok": False, "description": said}).encode())
+    frozen(store)
+    found = call_service(store, hook, "telegram", chats.TELEGRAM)
+    assert found.state is DeliveryState.FAILED
+    assert not re.search(f"zebra|secret|{chats.CHAT}", found.reply, re.IGNORECASE)
 
 
 @pytest.mark.parametrize("kind", [*AT_ONCE, *SLOW])
@@ -371,6 +327,18 @@ def test_digest_is_told_to_its_webhook_with_the_page_where_there_is_one(
         archived = store.history.digest("foundations", TODAY)
         assert archived
         assert found["url"] == f"https://papers.example.org/digest/{archived.link}"
+
+
+@pytest.mark.parametrize("form", SERVICES)
+def test_list_may_name_each_service(home: World, hook: Hook, form: str) -> None:
+    hook.service, path = SERVICES[form]
+    url = hook.url.removesuffix(PATH) + path
+    home.write("subscribers.yaml", f"{LISTS.format(url=url)}    webhook_format: {form}\n")
+    ran = home.run("once")
+    assert ran.code == 0
+    assert "foundations: posted the digest of 2026-11-20 to the webhook at 127.0.0.1" in ran.err
+    assert not re.search(r"zebra|secret|Zk7Lw2Qp|5ec7e700", ran.out + ran.err, re.IGNORECASE)
+    assert len(hook.told) == 1
 
 
 def test_failed_webhook_is_said_and_changes_neither_mail_nor_exit_code(

@@ -1,28 +1,23 @@
 """A webhook's call: one digest, posted to another program after it was frozen.
 
     the digest was superseded, the list has no webhook, or three days have passed? end it without a request
-    payload   ← the frozen digest and its papers, in the list's format
+    request   ← the frozen digest and its papers, in the list's format (formats.py)
     post      ← to the URL that the list has now; redirects are refused
     record    ← sent, failed for good, or why it is retried
 
 A call that a crash cut short is repeated. The URL is often a secret: only its host is ever named.
 """
 
-import json
 import logging
-from collections.abc import Sequence
-from dataclasses import asdict
 from datetime import timedelta
-from typing import Any
 from urllib.parse import urlsplit
 
-from paperboy.edges.text import counted, one_line, shortened, without_url
+from paperboy.edges.text import one_line, shortened, without_url
 from paperboy.edges.wire import TRANSIENT, Http, NoReplyError
-from paperboy.features.webhooks import rows
-from paperboy.features.webhooks.rows import Call
+from paperboy.features.webhooks import formats, rows
+from paperboy.features.webhooks.formats import Request
 from paperboy.mail import archive
-from paperboy.mail.page import Copy, Item, Page, page_of
-from paperboy.mail.text import JOINER
+from paperboy.mail.page import Copy, page_of
 from paperboy.models import DeliveryState
 from paperboy.service.app import App
 from paperboy.service.feature import Stopped
@@ -31,87 +26,9 @@ from paperboy.store.tasks import Task
 logger = logging.getLogger(__name__)
 
 GIVEN_UP = timedelta(days=3)  # after the digest was frozen
-TOP = 10  # papers
 
-_MOST_BYTES = 1_000_000  # of a reply, which nobody needs
-_AUTHORS = 12
-_LONGEST = 200  # characters of a title or a comment
+_MOST_BYTES = 1_000_000  # of a reply, which is a few words
 _LONGEST_REPLY = 80  # characters
-_HEADERS = {"Content-Type": "application/json", "User-Agent": "Paperboy"}
-# Mark-up of Slack, Mattermost and Discord becomes look-alike letters, and an @ notifies nobody.
-_MARKS = str.maketrans(
-    {
-        "&": "&amp;",
-        "<": "&lt;",
-        ">": "&gt;",
-        "`": "ˋ",
-        "*": "∗",
-        "~": "∼",
-        "|": "∣",
-        "@": f"@{JOINER}",
-    }
-)
-
-
-# --- the payload
-
-
-def payload(call: Call, shown: Page, form: str) -> bytes:
-    """Return the body of the request, in one of the formats "json" and "slack". Pure."""
-    top = sorted(shown.items, key=lambda item: item.rank)[:TOP]
-    if form == "slack":
-        values: dict[str, Any] = {"text": _slack(call, shown, top)}
-    else:
-        values = {
-            "list": call.list_name,
-            "title": shown.title,
-            "date": call.date.isoformat(),
-            "subject": call.subject,
-            "url": shown.view_url or None,
-            "counts": {**asdict(shown.counts), "scored": shown.counts.scored},
-            "papers": [
-                {
-                    "rank": item.rank,
-                    "arxiv_id": item.arxiv_id,
-                    "url": item.url,
-                    "title": str(item.title),
-                    "authors": [author.name for author in item.authors[:_AUTHORS]],
-                    "relevance": item.relevance,
-                    "novelty": item.novelty,
-                    "comment": item.comment.replace(JOINER, ""),
-                }
-                for item in top
-            ],
-        }
-    return json.dumps(values, ensure_ascii=False).encode()
-
-
-def _slack(call: Call, shown: Page, top: Sequence[Item]) -> str:
-    title = _mrkdwn(shown.title)
-    if shown.view_url:
-        title = f"<{shown.view_url}|{title}>"
-
-    what = counted(shown.counts.relevant, "paper") if top else _mrkdwn(call.subject)
-    text = f"{title}, {call.date:%a %d %b %Y}: {what}"
-    for item in top:
-        line = f"\n{item.rank}. <{item.url}|{_mrkdwn(item.title)}>"
-
-        scores = {"relevance": item.relevance, "novelty": item.novelty}
-        known = [f"{name} {score}" for name, score in scores.items() if score is not None]
-        if known:
-            line += f" – {', '.join(known)}"
-
-        if item.comment:
-            line += f" – {_mrkdwn(item.comment)}"
-        text += line
-    return text
-
-
-def _mrkdwn(text: str) -> str:
-    return shortened(text, _LONGEST).translate(_MARKS).replace("](", f"]{JOINER}(")
-
-
-# --- the call
 
 
 def work(app: App, task: Task, _: Stopped, *, seconds: float = 10.0) -> str:
@@ -138,8 +55,10 @@ def work(app: App, task: Task, _: Stopped, *, seconds: float = 10.0) -> str:
         web_url = app.settings.web_url
         link = call.link if web_url else ""
         shown = page_of(digest, copy=Copy(), unsubscribe_address="", web_url=web_url, link=link)
+        form = mailing_list.webhook_format
+        request = formats.request(call, shown, form)
         http = Http(most=_MOST_BYTES, proxy=app.proxy(url))
-        state, reply = _post(http, url, payload(call, shown, mailing_list.webhook_format), seconds)
+        state, reply = _post(http, url, request, form, seconds)
 
     rows.record(database, call, state, reply, app.clock())
     if state is DeliveryState.SENT:
@@ -152,25 +71,32 @@ def work(app: App, task: Task, _: Stopped, *, seconds: float = 10.0) -> str:
     return reply if state is DeliveryState.PENDING else ""
 
 
-def _post(http: Http, url: str, body: bytes, seconds: float) -> tuple[DeliveryState, str]:
+def _post(
+    http: Http, url: str, request: Request, form: str, seconds: float
+) -> tuple[DeliveryState, str]:
     """Make one request. Return the call's new state (SENT, FAILED for good, or PENDING: to be
     retried), and the reply in a line for people, without the URL.
     """
     state = DeliveryState.PENDING
+    headers = {**request.headers, "User-Agent": "Paperboy"}
     try:
-        reply = http.request("POST", url, _HEADERS, body, seconds=seconds)
+        reply = http.request("POST", url, headers, request.body, seconds=seconds)
     except NoReplyError as error:
         line = f"no reply: {one_line(str(error)) or 'what came is not HTTP'}"
     else:
         status = reply.status
+        refusal = formats.refusal(form, reply.body)
         line = f"HTTP {status}"
-        if 200 <= status < 300:
+        if 200 <= status < 300 and not refusal:
             state = DeliveryState.SENT
         else:
-            words = one_line(reply.body[:1000].decode(errors="replace"))
+            words = one_line(
+                refusal.words if refusal else reply.body[:1000].decode(errors="replace")
+            )
             if words and not words.startswith("<"):
                 line += f" ({words})"
-            if status not in TRANSIENT:
+            is_transient = status in TRANSIENT or (refusal and refusal.is_transient)
+            if not is_transient:
                 state = DeliveryState.FAILED
     finally:
         http.close()
