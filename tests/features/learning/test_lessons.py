@@ -103,9 +103,7 @@ def test_only_an_llms_scores_by_the_lists_criteria_of_papers_with_a_text_count(
     assert learned_from(lessons) == [(ids[0], 9)]
 
 
-def test_title_alone_is_learned_from_while_the_paper_is_new(
-    store: Store, lessons: Lessons
-) -> None:
+def test_title_alone_is_learned_from_while_the_paper_is_new(store: Store, lessons: Lessons) -> None:
     """As of a journal whose feed has no abstracts."""
     store.papers.add([paper("journal:10.5555/a", abstract="")], ["journal/Bees"], NOW)
     judged(store, {"journal:10.5555/a": 9})
