@@ -94,7 +94,9 @@ def train_likes(examples: Iterable[Example]) -> bytes:
     for paper, share in rows:
         weights.count(paper, is_label=share is not None)
 
-    weights.start([paper for paper, share in rows if share and share > 0.5])
+    targets = [share for _, share in rows if share is not None]
+    if min(targets, default=0.0) > 0.5:  # nothing was disliked, which tells more
+        weights.start([paper for paper, share in rows if share is not None])
     passes = max(1, min(_PASSES, _STEPS // len(rows)))
     for paper, share in rows * passes:
         if share is None:
