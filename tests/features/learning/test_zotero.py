@@ -12,7 +12,7 @@ import pytest
 
 from paperboy.edges.text import visible
 from paperboy.errors import FeedError
-from paperboy.features.learning.zotero import Fetched, ZoteroClient
+from paperboy.features.learning.zotero import CollectionItems, ZoteroClient
 from paperboy.home.library import MOST_ITEMS, Collection, LibraryItem
 from tests.servers import arxiv_faults as faults
 from tests.servers.arxiv_faults import Answer, Fault
@@ -45,7 +45,7 @@ class Asked:
         self.waits.append(seconds)
         self.now += seconds
 
-    def fetch(self, key: str, known: int | None = None) -> Fetched | None:
+    def fetch(self, key: str, known: int | None = None) -> CollectionItems | None:
         return self.client.fetch(Collection(self.server.library, key), known)
 
     def items(self, key: str) -> tuple[LibraryItem, ...]:
@@ -338,7 +338,7 @@ def test_server_that_ignores_the_start_of_a_page_comes_to_an_end(
 
 def test_empty_collection_has_no_items(server: ZoteroServer) -> None:
     key = server.collection("Empty")
-    assert Asked(server).fetch(key) == Fetched(server.version, ())
+    assert Asked(server).fetch(key) == CollectionItems(server.version, ())
 
 
 # versions

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from paperboy.features.webhooks import formats
-from paperboy.features.webhooks.formats import Refusal, Request
+from paperboy.features.webhooks.formats import Post, Refusal
 from paperboy.features.webhooks.rows import Call
 from paperboy.mail.page import Copy, Page, page_of
 from paperboy.models import BriefSentence, DeliveryState
@@ -147,7 +147,7 @@ def without_page(of: Page) -> Page:
     return replace(of, view_url="")
 
 
-def lines_of(request: Request, form: str) -> list[tuple[str, str]]:
+def lines_of(request: Post, form: str) -> list[tuple[str, str]]:
     """The subject, and each line with its link, as a reader sees them."""
     if form == "telegram":
         values = json.loads(request.body)
@@ -285,8 +285,8 @@ def test_endless_link_of_a_paper_costs_its_line_alone(form: str) -> None:
         ("telegram", b'{"ok": true, "result": {"text": "x"}}', None),
         (
             "telegram",
-            b'{"ok": false, "error_code": 400, "description": "Bad Request: chat not found"}',
-            Refusal("Bad Request: chat not found"),
+            b'{"ok": false, "error_code": 400, "description": "Bad Post: chat not found"}',
+            Refusal("Bad Post: chat not found"),
         ),
         ("feishu", b'{"code": 0, "msg": "success", "data": {}}', None),
         ("feishu", b'{"Extra": null, "StatusCode": 0, "StatusMessage": "success"}', None),

@@ -41,7 +41,7 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Fetched:
+class CollectionItems:
     """Papers of a collection and of all below it, each once. All text is plain, in one line."""
 
     version: int  # of the library before its items were read; 0: it said none
@@ -87,7 +87,7 @@ class ZoteroClient:
         self._end = 0.0  # of this fetch
         self._http = Http(most=_LARGEST_REPLY, proxy=proxy)
 
-    def fetch(self, collection: Collection, known: int | None = None) -> Fetched | None:
+    def fetch(self, collection: Collection, known: int | None = None) -> CollectionItems | None:
         """Return the papers of a collection and of those below it, at most `MOST_ITEMS`; None if
         the library still has the version `known`, of an earlier fetch. Raises FeedError.
 
@@ -105,7 +105,7 @@ class ZoteroClient:
             attempts = f" in {fault.attempts} attempts" if fault.attempts > 1 else ""
             what = f"library {collection}: {self._host} {fault}{attempts}; {fault.hint}"
             raise FeedError(what) from None
-        return Fetched(first.version, items)
+        return CollectionItems(first.version, items)
 
     def _items(self, collection: Collection) -> tuple[LibraryItem, ...]:
         path = f"{collection.library}/collections"

@@ -52,8 +52,8 @@ _MARKS = str.maketrans(
 _MENTIONS = str.maketrans({"@": f"@{JOINER}", "<": f"<{JOINER}"})
 
 
-class Request(NamedTuple):
-    """Request to a webhook."""
+class Post(NamedTuple):
+    """Post to a webhook."""
 
     body: bytes
     headers: Mapping[str, str]  # of the format, in ASCII
@@ -73,7 +73,7 @@ class Line(NamedTuple):
     url: str = ""  # empty: no link
 
 
-def request(call: Call, shown: Page, form: str) -> Request:
+def request(call: Call, shown: Page, form: str) -> Post:
     """Return the request for a digest, in one of the formats of `webhook_format`."""
     return _FORMATS[form](call, shown)
 
@@ -81,7 +81,7 @@ def request(call: Call, shown: Page, form: str) -> Request:
 # --- programs and Slack
 
 
-def _json(call: Call, shown: Page) -> Request:
+def _json(call: Call, shown: Page) -> Post:
     return _json_request(
         {
             "list": call.list_name,
@@ -107,7 +107,7 @@ def _json(call: Call, shown: Page) -> Request:
     )
 
 
-def _slack(call: Call, shown: Page) -> Request:
+def _slack(call: Call, shown: Page) -> Post:
     title = _mrkdwn(shown.title)
     if shown.view_url:
         title = f"<{shown.view_url}|{title}>"
@@ -136,13 +136,13 @@ def _mrkdwn(text: str) -> str:
 # --- short messages
 
 
-def _telegram(call: Call, shown: Page) -> Request:
+def _telegram(call: Call, shown: Page) -> Post:
     """Name no chat: the server also reads the parameters of the URL, where the chat is."""
     text = _text([Line(_plain(call.subject)), *_lines(call, shown)])
     return _json_request({"text": text, "link_preview_options": {"is_disabled": True}})
 
 
-def _feishu(call: Call, shown: Page) -> Request:
+def _feishu(call: Call, shown: Page) -> Post:
     content = list[list[dict[str, str]]]()
     for line in _lines(call, shown):
         if line.url:
@@ -153,7 +153,7 @@ def _feishu(call: Call, shown: Page) -> Request:
     return _json_request({"msg_type": "post", "content": {"post": {"zh_cn": post}}})
 
 
-def _ntfy(call: Call, shown: Page) -> Request:
+def _ntfy(call: Call, shown: Page) -> Post:
     """Encode the title by RFC 2047, which ntfy decodes: a header is ASCII, and nobody ends it."""
     headers = {
         "Content-Type": "text/plain; charset=utf-8",
@@ -161,10 +161,10 @@ def _ntfy(call: Call, shown: Page) -> Request:
     }
     if shown.view_url and shown.view_url.isascii():
         headers["Click"] = shown.view_url
-    return Request(_text(_lines(call, shown)).encode(), headers)
+    return Post(_text(_lines(call, shown)).encode(), headers)
 
 
-def _teams(call: Call, shown: Page) -> Request:
+def _teams(call: Call, shown: Page) -> Post:
     """Write text runs, for a `TextBlock` would read its text as Markdown."""
     blocks = [_text_run(Line(_plain(call.subject)), weight="Bolder")]
     blocks += map(_text_run, _lines(call, shown))
@@ -231,11 +231,11 @@ def _top(shown: Page, number: int) -> Sequence[Item]:
     return sorted(shown.items, key=lambda item: item.rank)[:number]
 
 
-def _json_request(values: Mapping[str, Any]) -> Request:
-    return Request(json.dumps(values, ensure_ascii=False).encode(), _IS_JSON)
+def _json_request(values: Mapping[str, Any]) -> Post:
+    return Post(json.dumps(values, ensure_ascii=False).encode(), _IS_JSON)
 
 
-_FORMATS: Mapping[str, Callable[[Call, Page], Request]] = {
+_FORMATS: Mapping[str, Callable[[Call, Page], Post]] = {
     "json": _json,
     "slack": _slack,
     "telegram": _telegram,

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from paperboy.edges.text import one_line, shortened, without_url
 from paperboy.edges.wire import TRANSIENT, Http, NoReplyError
 from paperboy.features.webhooks import formats, rows
-from paperboy.features.webhooks.formats import Request
+from paperboy.features.webhooks.formats import Post
 from paperboy.mail import archive
 from paperboy.mail.page import Copy, page_of
 from paperboy.models import DeliveryState
@@ -72,7 +72,7 @@ def work(app: App, task: Task, _: Stopped, *, seconds: float = 10.0) -> str:
 
 
 def _post(
-    http: Http, url: str, request: Request, form: str, seconds: float
+    http: Http, url: str, request: Post, form: str, seconds: float
 ) -> tuple[DeliveryState, str]:
     """Make one request. Return the call's new state (SENT, FAILED for good, or PENDING: to be
     retried), and the reply in a line for people, without the URL.
