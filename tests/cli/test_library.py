@@ -255,23 +255,23 @@ class TestCheck:
     def test_file_of_ids_has_no_titles_to_be_old(self, liking: World) -> None:
         liking.write("ids.txt", "2502.06786\n")
         liking.write("subscribers.yaml", LISTS.replace("refs.bib", "ids.txt"))
-        assert "newest titles" not in liking.run("check", "--offline").out
+        assert "its titles" not in liking.run("check", "--offline").out
 
     def test_library_without_a_paper_is_a_note(self, liking: World) -> None:
         liking.write("refs.bib", "")
         assert (
-            "note   library: ml: refs.bib has no paper yet\n"
+            "note   library: ml: refs.bib has no paper that can be read\n"
             in liking.run("check", "--offline").out
         )
 
     def test_old_titles_are_a_note_with_what_new_ones_cost(self, liking: World) -> None:
-        what = "of the 4 newest titles of refs.bib are not among those that score; "
+        what = "its titles in prompts/ lack 2 of the newest 4 in refs.bib; "
         liking.write("refs.bib", "".join(map(entry, (1, 2, 3, 4))))
-        assert what not in liking.run("check", "--offline").out
+        assert "its titles" not in liking.run("check", "--offline").out
         liking.write("refs.bib", "".join(map(entry, (2, 3, 4, 5))))
         out = liking.run("check", "--offline").out
-        fix = "paperboy learn --library ml takes them anew"
-        assert f"note   library: ml: 2 {what}{fix}\n" in out, "no price is known"
+        fix = "paperboy learn --library ml replaces them"
+        assert f"note   library: ml: {what}{fix}\n" in out, "no price is known"
 
         liking.env(LLM_PRICE_INPUT=1, LLM_PRICE_OUTPUT=2)
         liking.announce(1)

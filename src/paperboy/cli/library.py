@@ -65,7 +65,8 @@ def start_from(app: App, file: Path, categories: Sequence[str]) -> Start:
         raise click.UsageError(f"{file.name} has {papers}, {lack}. Nothing was done.")
 
     suffix = file.suffix.lower()
-    name = file.name if library.files_named(f"library: {file.name}") else f"library{suffix}"
+    is_plain = library.files_named(f"library: {file.name}") == [file.name]
+    name = file.name if is_plain else f"library{suffix}"
     said = f"The home's copy {name} has {counted(len(items), 'paper')}"
     if read.unread:
         unread = counted(len(read.unread), "entry", "entries")
@@ -87,7 +88,7 @@ def _asked(app: App, items: Sequence[LibraryItem]) -> tuple[LibraryItem, ...]:
         except FeedError as error:
             fix = "try again later, or name the categories (--category cs.LG) of a .bib file"
             raise FeedError(f"{error}; {fix}. Nothing was done.") from error
-        papers |= {paper.id: paper for paper in found}
+        papers |= {paper.id: paper for paper in found or ()}
 
     return tuple(_filled(item, papers.get(item.paper_id)) for item in items)
 

@@ -13,6 +13,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import repeat
 from pathlib import PurePath
 from typing import TYPE_CHECKING
@@ -35,6 +36,7 @@ _MOST_ENTRIES = 50_000  # bibtexparser needs a kilobyte for each that is broken
 
 _LONGEST_TITLE = 1_000  # characters
 _LONGEST_FIELD = 100_000  # characters; what follows is left out
+_LONGEST_ABSTRACT = 10_000  # characters of TeX
 _LONGEST_STRING = 1_000  # characters of an @string, which may be made of others, and they of others
 
 _UNCLOSED = "look for a brace or quote that is never closed"
@@ -115,9 +117,10 @@ class _Dated:
     date: str  # "2024" or "2024-01-03"; empty: unknown
 
 
+@lru_cache(maxsize=1)  # lists that share a library come one after the other
 def read(name: str, content: bytes) -> Library:
-    """Return the papers of a file, by the ending of its name. Raises ConfigError if that is another
-    one, or if the file is too large.
+    """Return the papers of a file, whose name ends in .bib or .txt. Raises ConfigError for any other
+    name, and for a file that is too large.
     """
     kinds = {".bib": (_bibtex, _ENTRY), ".txt": (_lines, re.compile("\n"))}
     kind = kinds.get(PurePath(name).suffix.lower())
@@ -142,7 +145,10 @@ def read(name: str, content: bytes) -> Library:
     oldest_first = sorted(dated, key=lambda paper: paper.date)
     newest_first = _distinct(paper.item for paper in reversed(oldest_first))
     # Abstracts are read last: TeX takes longer than all else.
-    items = [replace(item, abstract=_plain(item.abstract)) for item in newest_first[:MOST_ITEMS]]
+    items = [
+        replace(item, abstract=_plain(item.abstract[:_LONGEST_ABSTRACT]))
+        for item in newest_first[:MOST_ITEMS]
+    ]
     return Library(tuple(reversed(items)), tuple(unread))
 
 

@@ -222,7 +222,8 @@ class _File:
             except ValueError as error:
                 self.note(node, f"library: {error}")
                 return ()
-            titles = tuple(filter(None, map(composed, lines)))
+            lines = [line for line in lines if not line.startswith("#")]
+            titles = tuple(dict.fromkeys(filter(None, map(composed, lines))))
             if not titles:
                 self.note(node, f"library: {folder / name} is empty; {fix}")
             if sum(map(len, titles)) > _LONGEST_TOPICS:

@@ -49,9 +49,8 @@ class SampleFeed:
         progress(len(fetched), len(fetched))
         return Fetched(fetched, news=True)
 
-    def by_ids(self, _: Sequence[str]) -> Sequence[Paper]:
-        """Return none: the demo's list has no library."""
-        return ()
+    def by_ids(self, _: Sequence[str]) -> None:
+        """Return None: the demo's list has no library."""
 
     def probe(self, _: str) -> tuple[str, str]:
         return "the sample is there", ""

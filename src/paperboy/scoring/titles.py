@@ -13,11 +13,14 @@ _Words = tuple[str, ...]
 
 
 def without_titles(comment: str, titles: Sequence[str]) -> str:
-    """Return the comment without sentences that have four words in a row of one of the titles."""
+    """Return the comment without sentences that have four words in a row of one of the titles; empty
+    if such a row reaches over the end of a sentence.
+    """
     told = _told(tuple(titles))
     if not told & _rows(comment):
         return comment
-    return " ".join(sentence for sentence in sentences(comment) if not told & _rows(sentence))
+    rest = " ".join(sentence for sentence in sentences(comment) if not told & _rows(sentence))
+    return "" if told & _rows(rest) else rest
 
 
 @lru_cache(maxsize=16)  # each comment of a list asks

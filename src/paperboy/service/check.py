@@ -179,7 +179,7 @@ def _of_the_journals(app: App) -> Iterator[Finding]:
 
 def _of_the_libraries(app: App) -> Iterator[Finding]:
     """Report the libraries that are files; those of Zotero are asked for with the servers."""
-    for mailing_list in app.home.lists:
+    for mailing_list in sorted(app.home.lists, key=attrgetter("library")):
         if not mailing_list.library or isinstance(library.parse(mailing_list.library), Collection):
             continue
 

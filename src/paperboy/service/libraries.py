@@ -20,10 +20,14 @@ def of_library(app: App, mailing_list: MailingList, read: Library) -> Iterator[F
     library = mailing_list.library
     abstracts = sum(bool(item.abstract) for item in read.items)
     papers = counted(len(read.items), "paper")
-    if not read.items:
-        yield note("library", f"{name}: {library} has no paper yet")
-        return
-    yield Finding("library", f"{name}: {library} has {papers}, {abstracts} with an abstract")
+    if read.items:
+        yield Finding("library", f"{name}: {library} has {papers}, {abstracts} with an abstract")
+    else:
+        yield note("library", f"{name}: {library} has no paper that can be read")
+    bare = sum(not (item.title or item.paper_id) for item in read.items)
+    if bare:
+        what = counted(bare, "DOI without a title", "DOIs without titles")
+        yield note("library", f"{name}: {library} has {what}, which say nothing; use a .bib file")
     for problem in read.unread[:_MOST_UNREAD]:
         yield note("library", str(problem))
     if len(read.unread) > _MOST_UNREAD:
@@ -33,8 +37,8 @@ def of_library(app: App, mailing_list: MailingList, read: Library) -> Iterator[F
     titles = newest_titles(read.items)
     new = sum(title not in mailing_list.titles for title in titles)
     if titles and mailing_list.titles and new >= _OUTDATED * len(titles):
-        what = f"{new} of the {counted(len(titles), 'newest title')} of {library} are not among those that score"
-        fix = f"paperboy learn --library {name} takes them anew"
+        what = f"its titles in prompts/ lack {new} of the newest {len(titles)} in {library}"
+        fix = f"paperboy learn --library {name} replaces them"
         yield note("library", f"{name}: {what}; {fix}{_cost(app, mailing_list)}")
 
 

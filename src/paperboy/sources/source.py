@@ -85,9 +85,9 @@ class Feed(Protocol):
         and in all. Raises FeedError.
         """
 
-    def by_ids(self, ids: Sequence[str]) -> Sequence[Paper]:
-        """Return the papers with these ids, without those that the source does not have; none, if
-        it can only be asked for one at a time. Raises FeedError.
+    def by_ids(self, ids: Sequence[str]) -> Sequence[Paper] | None:
+        """Return the papers with these ids, without those that the source does not have; None if it
+        cannot be asked for several at once. Raises FeedError.
         """
 
     def probe(self, category: str) -> tuple[str, str]:

@@ -159,7 +159,10 @@ class Learning:
         for kind in self._due(mailing_list, now):
             try:
                 state = trained[kind](mailing_list, now)
-            except (ConfigError, FeedError, HomeBusyError) as error:
+            except HomeBusyError:
+                problem = "a morning is under way"
+                logger.info("%s: its library waits for the end of a morning", name)
+            except (ConfigError, FeedError) as error:
                 problem = str(error)
                 logger.warning("%s: nothing is learned from its library: %s", name, problem)
             else:

@@ -17,11 +17,11 @@ from typing import Any
 
 from paperboy.edges import files, lock
 from paperboy.edges.text import together
-from paperboy.errors import ConfigError
+from paperboy.errors import ConfigError, FeedError
 from paperboy.features.learning.zotero import URL, ZoteroClient
 from paperboy.home import library
 from paperboy.home.library import Collection, Library, LibraryItem
-from paperboy.models import MailingList
+from paperboy.models import MailingList, Paper
 from paperboy.service.app import App
 from paperboy.service.feature import Finding, note
 from paperboy.service.libraries import of_library
@@ -31,7 +31,6 @@ from paperboy.store.database import Database
 from paperboy.tex import plain
 
 MOST_LIKES = 500  # papers that are learned from: the newest
-_MOST_ASKED = 500  # papers at once, by their ids
 _AT_ONCE = 100  # papers, in one request
 
 
@@ -82,8 +81,8 @@ class Likes:
         return items
 
     def with_titles(self, items: Sequence[LibraryItem], now: datetime) -> list[LibraryItem]:
-        """Return the items with their titles, as `with_texts`, which asks for the newest that lack
-        one.
+        """Return the items. Those without a title get that of their source; only the newest hundred
+        are asked for. Raises as `with_texts`.
         """
         lacking = [item for item in items if item.paper_id and not item.title][-_AT_ONCE:]
         found = {item.paper_id: item for item in self.with_texts(lacking, now)}
@@ -98,7 +97,7 @@ class Likes:
         lacking = [item.paper_id for item in items if item.paper_id and not item.abstract]
         known = self._texts(lacking, now)
         to_ask = dict.fromkeys(paper_id for paper_id in lacking if paper_id not in known)
-        known |= self._ask([*to_ask][-_MOST_ASKED:], now)
+        known |= self._ask([*to_ask], now)
         filled = (_filled(item, *known.get(item.paper_id, ("", ""))) for item in items)
         return [item for item in filled if item.title]
 
@@ -122,27 +121,35 @@ class Likes:
         return {row["paper_id"]: (row["title"], row["abstract"]) for row in rows}
 
     def _ask(self, ids: Sequence[str], now: datetime) -> dict[str, tuple[str, str]]:
-        """Return the texts of the sources that can be asked, and keep them; an empty text is kept,
-        too, so that nobody is asked for it again.
+        """Return the texts of the sources that can be asked, and keep them as they arrive; an empty
+        text is kept, too, so that nobody is asked for it again.
         """
         texts = dict[str, tuple[str, str]]()
         by_source = groupby(sorted(ids), key=lambda paper_id: source_of(paper_id).key)
         for _, of_source in by_source:
-            asked = list(of_source)
-            source = source_of(asked[0])
-            with self.turn():
-                papers = {paper.id: paper for paper in self.connect(source).by_ids(asked)}
-            for paper_id in asked:
-                paper = papers.get(paper_id)
-                texts[paper_id] = (
-                    (title_of(paper), plain(source.marked(paper.abstract))) if paper else ("", "")
-                )
-
-        rows = [(paper_id, *text, now) for paper_id, text in texts.items()]
-        with self.database.transaction():
-            insert = "insert or replace into library_texts values (?, ?, ?, ?)"
-            self.database.execute_all(insert, rows)
+            waiting = list(of_source)
+            source = source_of(waiting[0])
+            while waiting:
+                asked, waiting = waiting[:_AT_ONCE], waiting[_AT_ONCE:]
+                with self.turn():
+                    papers = self.connect(source).by_ids(asked)
+                if papers is None:  # it cannot be asked
+                    break
+                found = {paper.id: paper for paper in papers}
+                answers = {paper_id: _text(found.get(paper_id)) for paper_id in asked}
+                insert = "insert or replace into library_texts values (?, ?, ?, ?)"
+                rows = [(paper_id, *text, now) for paper_id, text in answers.items()]
+                with self.database.transaction():
+                    self.database.execute_all(insert, rows)
+                texts |= answers
         return texts
+
+
+def _text(paper: Paper | None) -> tuple[str, str]:
+    """Return title and abstract as plain text."""
+    if paper is None:
+        return "", ""
+    return title_of(paper), plain(source_of(paper.id).marked(paper.abstract))
 
 
 def _item(row: Mapping[str, Any]) -> LibraryItem:
@@ -161,7 +168,10 @@ def check(app: App) -> Iterator[Finding]:
     with app.open_store() or app.store_in_memory() as store:
         likes = likes_of(app, store.database)
         for mailing_list in lists:
-            yield from _found(app, likes, mailing_list)
+            try:
+                yield from _found(app, likes, mailing_list)
+            except FeedError as error:
+                yield note("library", f"{mailing_list.name}: {error}")
 
 
 def _found(app: App, likes: Likes, mailing_list: MailingList) -> Iterator[Finding]:

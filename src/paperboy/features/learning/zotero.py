@@ -30,6 +30,7 @@ from paperboy.sources.references import id_in
 URL = "https://api.zotero.org"
 MOST_COLLECTIONS = 5_000  # of a whole library
 LONGEST = 600.0  # seconds of a fetch, with all its pauses
+LONGEST_PAUSE = 60.0  # seconds
 TRIES = 4
 
 _PAGE = 100  # the most that the API gives
@@ -153,16 +154,23 @@ class ZoteroClient:
             except FaultError as fault:
                 fault.attempts = attempt
                 self._ready = max(self._ready, self._monotonic() + 2.0**attempt)
-                if not fault.backoff or attempt >= TRIES or self._ready > self._end:
+                if (
+                    not fault.backoff
+                    or attempt >= TRIES
+                    or self._ready > self._last_start(self._monotonic())
+                ):
                     raise
                 logger.info("%s %s; retrying", self._host, fault)
+
+    def _last_start(self, now: float) -> float:
+        """Return until when a request may begin. Whoever gives up is asked again by the task."""
+        return min(self._end, now + LONGEST_PAUSE)
 
     def _ask(self, url: str, known: int | None) -> _Page:
         """Ask once, as soon as the server allows. Raises FaultError, also once the time is up."""
         now = self._monotonic()
-        if max(self._ready, now) > self._end:
-            what = f"keeps us waiting for more than {LONGEST / 60:.0f} minutes"
-            raise FaultError(what, _AGAIN, backoff=0)
+        if max(self._ready, now) > self._last_start(now):
+            raise FaultError("keeps us waiting for too long", _AGAIN, backoff=0)
         if self._ready > now:
             self._wait(self._ready - now)
 
@@ -205,7 +213,7 @@ class ZoteroClient:
             return FaultError(f"refuses ZOTERO_API_KEY ({words})", hint, backoff=0)
         if status == 403:
             hint = f"set ZOTERO_API_KEY to a key that may read it, from {_KEYS}"
-            return FaultError(f"shows it with a key only ({words})", hint, backoff=0)
+            return FaultError(f"requires an API key ({words})", hint, backoff=0)
         if status == 404:
             hint = (
                 "correct the list's library: the collection's address on zotero.org ends in its"

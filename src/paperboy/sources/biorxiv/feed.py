@@ -9,7 +9,7 @@ from typing import Protocol
 from urllib.parse import urlsplit
 
 from paperboy.errors import FeedError
-from paperboy.models import Advance, Paper
+from paperboy.models import Advance
 from paperboy.sources.biorxiv.calendar import day_of, last_day, midnight
 from paperboy.sources.biorxiv.client import BiorxivClient
 from paperboy.sources.biorxiv.records import Window
@@ -85,9 +85,8 @@ class BiorxivFeed:
         wanted = frozenset(categories)
         return Fetched([paper for paper in papers if paper.primary_category in wanted], news=True)
 
-    def by_ids(self, _: Sequence[str]) -> Sequence[Paper]:
-        """Return none: the API would be asked for each paper on its own."""
-        return ()
+    def by_ids(self, _: Sequence[str]) -> None:
+        """Return None: the API would be asked for each paper on its own."""
 
     def probe(self, _: str) -> tuple[str, str]:
         """Say how many records the last two complete days have."""

@@ -82,9 +82,8 @@ class JournalsFeed:
                 papers[paper.id] = _both(known, paper) if known else paper
         return Fetched(list(papers.values()), news=bool(papers), failures=failures)
 
-    def by_ids(self, _: Sequence[str]) -> Sequence[Paper]:
-        """Return none: a feed cannot be asked for papers."""
-        return ()
+    def by_ids(self, _: Sequence[str]) -> None:
+        """Return None: a feed cannot be asked for papers."""
 
     def probe(self, category: str) -> tuple[str, str]:
         """Say how many papers the feed of a category has. Raises FeedError."""
