@@ -352,7 +352,7 @@ def test_arxivs_paper_that_names_the_doi_of_one_that_was_sent_is_left_out(home: 
     assert home.sent("mixed") == [first]
     assert home.sent("networks") == [second.id]
     said = home.world.run("why", second.id).out
-    assert f"mixed: the same preprint as {first}, which it has seen on Fri 20 Nov 2026" in said
+    assert f"mixed: the same paper as {first}, which it has seen on Fri 20 Nov 2026" in said
 
 
 def test_arxivs_paper_comes_where_its_twin_was_never_sent(home: Home) -> None:
