@@ -292,7 +292,7 @@ def test_hostile_reply_costs_its_feed_alone(kind: str) -> None:
 
 def patient(url: str) -> FeedClient:
     """Return a client that does not wait."""
-    return FeedClient(url, delay_seconds=0, seconds=5, wait=lambda _: None)
+    return FeedClient(url, delay_seconds=0, seconds=2, wait=lambda _: None)
 
 
 @pytest.mark.parametrize("fault", [faults.dripping_body, faults.dripping_headers, faults.hang(30)])

@@ -193,7 +193,7 @@ def test_only_the_feeds_that_are_wanted_are_asked(server: JournalServer) -> None
     fetched = fetch(feed, ["journal/Rain", "journal/Unknown"])
     assert server.paths == ["/rain"]
     assert (fetched.papers, fetched.news, fetched.failures) == ([], False, {})
-    assert feed.by_ids(["journal:10.5555/a"]) == ()
+    assert not feed.by_ids(["journal:10.5555/a"])
 
 
 def test_probe_reads_one_feed(server: JournalServer) -> None:
