@@ -7,7 +7,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
-from itertools import chain
 from pathlib import Path
 
 import lxml.html
@@ -18,6 +17,7 @@ from paperboy.features.learning.learning import learning_of
 from paperboy.models import Day, Outcome, PaperOutcome, Score, Spending, Usage
 from tests.builders import paper
 from tests.cli.conftest import FRIDAY, World, text_of
+from tests.cli.mornings import ByHand
 from tests.fakes import app_at
 from tests.mail.reading import flat
 from tests.servers.biorxiv_api import BiorxivServer, preprint
@@ -55,10 +55,9 @@ def lists(*items: str) -> str:
 
 
 @dataclass
-class Home:
+class Home(ByHand):
     """A home that is served by hand, and what bioRxiv and medRxiv have."""
 
-    world: World
     biorxiv: BiorxivServer
 
     def write(self, *items: str) -> None:
@@ -83,38 +82,6 @@ class Home:
         for day in days:
             self.post(500 + day, day, "zoology")
             self.post(600 + day, day, "urology", "medRxiv")
-
-    def once(self, *names: str, days: int = 0) -> None:
-        """Run a morning by hand, so many days later, as `once` does."""
-        self.world.later(days=days)
-        with app_at(self.world.path, self.world.clock, self.world.environ) as app:
-            everyone = [mailing_list.name for mailing_list in app.home.lists]
-            app.morning(names or everyone, any_day=bool(names))
-            app.deliver(lambda: False)
-
-    def seen(self, name: str) -> dict[str, str]:
-        """Return what became of the papers that the list has seen."""
-        with self.world.store() as store:
-            rows = store.database.rows("select paper_id, became from seen where list = ?", [name])
-        return {row["paper_id"]: row["became"].value for row in rows}
-
-    def sent(self, name: str, day: int = 0) -> list[str]:
-        """Return the papers of the list's digests, or of that on a day of November."""
-        with self.world.store() as store:
-            query = "select paper_id, date from seen where list = ? and became in ('selected', 'author match')"
-            rows = store.database.rows(query, [name])
-        return sorted(row["paper_id"] for row in rows if day in {0, row["date"].day})
-
-    def outcome(self, name: str) -> tuple[Outcome, str]:
-        """Return what the list's day came to, and why."""
-        with self.world.store() as store:
-            (day,) = store.history.days([name])[name]
-        assert day.date == self.world.clock().date()
-        return day.outcome, day.reason
-
-    def asked(self) -> list[str]:
-        """Return the papers that the LLM was asked about."""
-        return sorted(chain.from_iterable(self.world.llm.asked))
 
 
 @pytest.fixture
@@ -385,7 +352,7 @@ def test_arxivs_paper_that_names_the_doi_of_one_that_was_sent_is_left_out(home: 
     assert home.sent("mixed") == [first]
     assert home.sent("networks") == [second.id]
     said = home.world.run("why", second.id).out
-    assert f"mixed: the same preprint as {first}, which it has seen on Fri 20 Nov 2026" in said
+    assert f"mixed: the same paper as {first}, which it has seen on Fri 20 Nov 2026" in said
 
 
 def test_arxivs_paper_comes_where_its_twin_was_never_sent(home: Home) -> None:

@@ -160,7 +160,7 @@ def test_why_takes_a_doi_and_an_address_of_another_source(world: World, written:
     [
         (
             {"medrxiv": PaperOutcome.SELECTED},
-            f"the same preprint as medrxiv:{DOI}, which it has seen on Fri 20 Nov 2026",
+            f"the same paper as medrxiv:{DOI}, which it has seen on Fri 20 Nov 2026",
         ),
         ({"medrxiv": PaperOutcome.BELOW}, "not scored yet; its next morning considers it"),
         ({"medrxiv": PaperOutcome.BEFORE_START}, "not scored yet; its next morning considers it"),

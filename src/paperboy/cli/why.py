@@ -15,7 +15,7 @@ from paperboy.errors import UnknownNameError
 from paperboy.models import MailingList, Paper, PaperOutcome
 from paperboy.reports.status import again, reply
 from paperboy.service.app import App
-from paperboy.sources import named, read_id, source_of, title_of, twins
+from paperboy.sources import links_of, named, read_id, source_of, title_of, twins
 from paperboy.store.history import PaperHistory
 
 _WEEKS = 8  # of digests to an address
@@ -59,7 +59,7 @@ def _paper(app: App, paper_id: str, name: str | None) -> None:
         )
 
     settings = app.settings
-    url = source_of(paper_id).links(paper_id, paper.version if paper else 1).page
+    url = links_of(paper).page if paper else source_of(paper_id).links(paper_id, 1).page
     if paper and fetched:
         categories = ", ".join(dict.fromkeys([paper.primary_category, *paper.categories]))
         when = f"submitted {_moment(paper.published, settings.timezone)}"
@@ -69,7 +69,7 @@ def _paper(app: App, paper_id: str, name: str | None) -> None:
         say(title_of(paper), url, f"{categories}; {when}")
     else:
         deleted = f"deleted after {settings.keep_days} days (KEEP_DAYS)"
-        say(url, f"{deleted}; its outcome is kept for ever")
+        say(url or paper_id, f"{deleted}; its outcome is kept for ever")
 
     lines_of_features = [feature.why(app, paper_id) for feature in app.features if feature.why]
     for mailing_list, life in known:
@@ -126,7 +126,7 @@ def _twin(app: App, mailing_list: MailingList, paper: Paper) -> str:
     for twin in twins(paper):
         life = app.store_to_ask.history.of_paper(mailing_list.name, twin)
         if life.day and life.became in SHOWN:
-            return f"the same preprint as {twin}, which it has seen on {life.day:%a %d %b %Y}"
+            return f"the same paper as {twin}, which it has seen on {life.day:%a %d %b %Y}"
     return ""
 
 

@@ -7,6 +7,7 @@
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import cache, partial
 from itertools import chain
 from pathlib import Path
@@ -85,10 +86,11 @@ def _subscribers_file(name: str, home: Path) -> bytes:
 
 def _feed(text: str) -> str:
     """Read the URL of a feed, which may have a query."""
-    parts = urlsplit(text.strip())
-    if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise ValueError(f"must be a full URL, such as {_FEED}")
-    return one_line(text)
+    with suppress(ValueError):
+        parts = urlsplit(text.strip())
+        if parts.scheme in {"http", "https"} and parts.hostname and parts.port != 0:
+            return one_line(text)
+    raise ValueError(f"must be a full URL, such as {_FEED}")
 
 
 def _library_file(name: str, home: Path) -> None:
@@ -293,9 +295,9 @@ def _categories(file: _File, key: str, node: Node) -> tuple[str, ...]:
     def read(text: str) -> tuple[str, ...]:
         source, slash, name = text.partition("/")
         if source.strip().lower() != JOURNAL or not slash:
-            if re.match("https?://", text):
+            if re.match("https?://", text, re.IGNORECASE):  # which may hold a key
                 fix = f"name it under `journals`, and write {JOURNAL}/NAME here"
-                raise ValueError(f"{shortened(text, 100)!r} is a URL; {fix}")
+                raise ValueError(f"this is a URL; {fix}")
             return categories(text)
 
         if journal := file.journals.get(name.strip().casefold()):
@@ -467,8 +469,8 @@ def _journals(file: _File, node: Node) -> None:
 
     firsts = dict[str, Node]()
     for key, value in nodes.entries(node).values():
-        name = one_line(key.value) if key.value.strip() else ""
-        if not name or len(name) > _LONGEST_NAME or not key.value.isprintable():
+        name = key.value.strip()
+        if not name or len(name) > _LONGEST_NAME or not name.isprintable():
             file.note(key, f"journals: a name has 1 to {_LONGEST_NAME} characters in one line")
             continue
         file.once(firsts, name.casefold(), key, f"journals: there is already a {name!r}")

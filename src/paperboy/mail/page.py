@@ -109,6 +109,7 @@ class Item:
     why: str
     brief: bool  # the abstract is left out
     title_only: bool = False  # the source has no abstract
+    of_journal: bool = False  # so it is no preprint
     bare: bool = False  # only the title and the scores are to be shown
     coins: str = ""  # on the web: the paper for reference managers
 
@@ -393,6 +394,10 @@ def _items(entries: Iterable[Entry], digest: Digest, group: Group) -> Iterator[I
         score = entry.score
         source = source_of(paper.id)
         links = links_of(paper)
+        category = paper.primary_category
+        if source.first_read:  # another list's feed may have had it first
+            its_own = (name for name in paper.categories if name in mailing_list.categories)
+            category = next(its_own, category)
         followed = frozenset(map(name_key, matched_authors(paper, mailing_list.authors)))
         authors = tuple(
             Author(one_line(name), name_key(name) in followed) for name in paper.authors
@@ -409,8 +414,9 @@ def _items(entries: Iterable[Entry], digest: Digest, group: Group) -> Iterator[I
             html_url=links.html,
             code_url=code_url(f"{abstract} {paper.comment}"),
             title=title_of(paper),
-            category=category_name(one_line(paper.primary_category)),
-            source=source_names([paper.primary_category])[0],
+            category=category_name(one_line(category)),
+            source=source_names([category])[0],
+            of_journal=bool(source.first_read),
             institution=one_line(paper.institution),
             submitted=paper.published.date(),
             authors=authors,

@@ -125,6 +125,8 @@ def _fetch_source(
             categories = [
                 category for category in categories if fetches.get(category, _NEVER) <= now - _RESTS
             ]
+            if not categories:
+                return FetchResult()
         last_fetch = min(
             (fetches[category] for category in categories if category in fetches),
             default=None,
@@ -164,14 +166,22 @@ def _fetch_source(
     if fetched.missing:
         logger.warning("%s", fetched.missing)
         return _late(source, fetched.missing)
-    for category, why in fetched.failures.items():
+    return FetchResult(
+        news=fetched.news,
+        failures=fetched.failures,
+        lasting=_lasting(fetched.failures, fetches, now),
+    )
+
+
+def _lasting(
+    failures: Mapping[str, str], fetches: Mapping[str, datetime], now: datetime
+) -> frozenset[str]:
+    """Log feeds that could not be read, and return those that could not for days."""
+    for category, why in failures.items():
         logger.warning("%s: %s", category_name(category), why)
-    lasting = [
-        category
-        for category in fetched.failures
-        if fetches.get(category, _NEVER) <= now - _UNREADABLE
-    ]
-    return FetchResult(news=fetched.news, failures=fetched.failures, lasting=frozenset(lasting))
+    return frozenset(
+        category for category in failures if fetches.get(category, _NEVER) <= now - _UNREADABLE
+    )
 
 
 def _as_first_read(

@@ -327,7 +327,8 @@ def _of_the_authors(app: App) -> Iterator[Finding]:
     searched = f"of the {counted(len(papers), 'paper')} submitted since {since:%d %b %Y}"
 
     for mailing_list in lists:
-        initials = list(filter(_gives_initials, sources_of(mailing_list.categories)))
+        sources = filter(_gives_initials, sources_of(mailing_list.categories))
+        initials = [source for source in sources if not source.first_read]  # some feeds do
         if initials and not mailing_list.is_judged:
             names = together([source.name for source in initials])
             message = f"{mailing_list.name}: without topics, it gets only corresponding authors' papers of {names}"
@@ -360,8 +361,8 @@ def _of_the_categories(app: App) -> Iterator[Finding]:
         return
     with store:
         sources = sources_of(categories(app))
-        # A source without a key keeps its categories' names.
-        for source in (source for source in sources if source.key):
+        # A source without a key keeps its categories' names, and an operator names feeds.
+        for source in (source for source in sources if source.key and not source.first_read):
             silent = store.papers.silent_categories(source.key, since)
             for mailing_list in app.home.lists:
                 if source.key in mailing_list.categories:  # the list takes the whole source

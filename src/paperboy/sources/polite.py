@@ -100,7 +100,7 @@ class PoliteClient:
             backoff = 0 if error.unknown else 2
             what = "cannot be reached" if error.unreachable else "did not send a complete reply"
             hint = f"Check the network and {setting}."
-            raise FaultError(f"{what} ({quoted(str(error))})", hint, backoff) from error
+            raise FaultError(f"{what} ({self._quoted(str(error))})", hint, backoff) from error
 
     def _body(self, reply: HttpReply, setting: str) -> bytes:
         """Return the body of a reply with status 200. Raises FaultError."""
@@ -110,14 +110,17 @@ class PoliteClient:
 
         what = f"answered HTTP {status} ({self._words(reply.body)})".removesuffix(" ()")
         if location := reply.headers.get("Location"):
-            what = f"redirects to {quoted(location)}"
+            what = f"redirects to {self._quoted(location)}"
         if status in TRANSIENT:
             backoff = self.busy_backoff if status in {429, 503} else 2
             raise FaultError(what, backoff=backoff, retry_after=retry_after(reply.headers))
         raise FaultError(what, self.hints.get(status, f"Check {setting}."), backoff=0)
 
     def _words(self, body: bytes) -> str:
-        return quoted(body)
+        return self._quoted(body)
+
+    def _quoted(self, foreign: str | bytes) -> str:
+        return quoted(foreign)
 
 
 def quoted(foreign: str | bytes) -> str:

@@ -30,8 +30,8 @@ OF_MEDRXIV = "10.64898/2026.07.31.26350042"
         (OF_MEDRXIV, f"medrxiv:{OF_MEDRXIV}"),
         ("10.1101/19001834", "medrxiv:10.1101/19001834"),
         ("biorxiv:10.1101/006569", "biorxiv:10.1101/006569"),
-        # that of a journal of the same publisher, and others' ids, are left to arXiv
-        ("10.1101/gr.123456.112", "10.1101/gr.123456.112"),
+        # that of a journal of the same publisher; others' ids are left to arXiv
+        ("10.1101/gr.123456.112", "journal:10.1101/gr.123456.112"),
         ("2502.06786", "2502.06786"),
         ("biorxiv:2502.06786", "biorxiv:2502.06786"),
     ],

@@ -16,10 +16,11 @@ from paperboy.sources.journals import calendar
 from paperboy.sources.source import Feed, Links, Source
 
 KEY = "journal"
-# Preprint servers' own: their papers have ids of theirs.
+# Preprint servers' own: their papers have ids of theirs. Cold Spring Harbor's journals begin alike.
+_PREPRINT = r"10\.(?:48550/|(?:1101|64898)/(?:\d{4}\.\d\d\.\d\d\.)?\d{6,9})"
 _DOI = re.compile(
-    rf"(?:{KEY}:\s*|(?:https?://)?(?:dx\.)?doi\.org/|doi:\s*)?"
-    r"(10\.(?!48550/|1101/|64898/)\d{4,9}/[^\s\"<>]{1,300})",
+    rf"(?:{KEY}:\s*|(?:(?:https?://)?(?:dx\.)?doi\.org/|doi:\s*)?(?!{_PREPRINT}))"
+    r"(10\.\d{4,9}/[^\s\"<>]{1,300})",
     re.ASCII | re.IGNORECASE,
 )
 _HASH = re.compile(rf"{KEY}:\s*([0-9a-f]{{16}})", re.ASCII | re.IGNORECASE)

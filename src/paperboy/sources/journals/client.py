@@ -6,14 +6,15 @@ A URL may hold a key, so only its host is ever named.
 
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import KW_ONLY, dataclass
 from itertools import groupby
 from typing import ClassVar
 from urllib.parse import urljoin, urlsplit
 
+from paperboy.edges.text import without_url
 from paperboy.sources.journals.entries import JournalFeed, read_feed
-from paperboy.sources.polite import FaultError, PoliteClient
+from paperboy.sources.polite import FaultError, PoliteClient, quoted
 
 HOSTS = 4  # at a time
 _MOST_REDIRECTS = 5
@@ -46,19 +47,36 @@ class FeedClient(PoliteClient):
         return self._retried(lambda: read_feed(self._follow(url), url))
 
     def _follow(self, url: str) -> bytes:
+        self._urls = [url]
         for _ in range(_MOST_REDIRECTS):
-            reply = self._reply(self._http, url, _SETTING)
+            reply = self._reply(self._http, self._urls[-1], _SETTING)
             location = reply.headers.get("Location", "")
+            if location:
+                self._urls.append(_target(self._urls[-1], location))
             if reply.status not in _REDIRECTS or not location:
                 return self._body(reply, _SETTING)
-            url = urljoin(url, location)
-            if urlsplit(url).scheme not in {"http", "https"}:
-                break
         raise FaultError("redirects without an end", f"Check {_SETTING}.", backoff=0)
+
+    def _quoted(self, foreign: str | bytes) -> str:
+        """Quote without the URLs that were asked for, which a server may repeat."""
+        text = foreign if isinstance(foreign, str) else foreign[:5_000].decode(errors="replace")
+        for url in self._urls:
+            text = without_url(text, url)
+        return quoted(text)
 
     def close(self) -> None:
         """Close the connection."""
         self._http.close()
+
+
+def _target(url: str, location: str) -> str:
+    """Return where a redirect leads. Raises FaultError."""
+    with suppress(ValueError):
+        target = urljoin(url, location)
+        if urlsplit(target).scheme in {"http", "https"} and urlsplit(target).hostname:
+            return target
+    what = "redirects to an address that cannot be read"
+    raise FaultError(what, f"Check {_SETTING}.", backoff=0)
 
 
 Reading = JournalFeed | FaultError

@@ -16,7 +16,7 @@ from typing import Any
 
 from lxml import etree
 
-from paperboy.edges.text import printable, shortened
+from paperboy.edges.text import printable, shortened, without_url
 from paperboy.sources.journals import authors, ids, markup
 from paperboy.sources.polite import FaultError, quoted
 
@@ -66,7 +66,7 @@ def read_feed(body: bytes, url: str) -> JournalFeed:
     text = printable(_decoded(body))
     root = _tree(text)
     if root is None:
-        raise _no_feed(text)
+        raise _no_feed(text, url)
 
     found = list[_Item]()
     skipped = 0
@@ -174,20 +174,21 @@ def _tree(text: str) -> Any:
     return etree.fromstring(text.encode(), parser)
 
 
-def _no_feed(text: str) -> FaultError:
+def _no_feed(text: str, url: str) -> FaultError:
     if not text.strip():
         return FaultError("sent an empty reply", "Check the feed's address.")
     beginning = text[:5_000]
+    said = quoted(without_url(beginning, url))  # a page may repeat it
     if _PAGE.search(beginning):
         what = "a login page" if _LOGIN.search(text) else "a web page"
         hint = (
             "Open the address in a browser: if it shows a feed there, the publisher refuses programs;"
             ' if not, look for "RSS" on the journal\'s page.'
         )
-        return FaultError(f"sent {what} instead of a feed ({quoted(beginning)})", hint, backoff=0)
+        return FaultError(f"sent {what} instead of a feed ({said})", hint, backoff=0)
     what = "JSON instead of a feed" if text.lstrip()[0] in "{[" else "something other than a feed"
     hint = "Check the address: it must be that of an RSS or Atom feed."
-    return FaultError(f"sent {what} ({quoted(beginning)})", hint, backoff=0)
+    return FaultError(f"sent {what} ({said})", hint, backoff=0)
 
 
 _LOGIN = re.compile(r"<input[^<>]{0,300}\btype=[\"']?password", re.IGNORECASE)

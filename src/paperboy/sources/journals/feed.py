@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Protocol
 from urllib.parse import urlsplit
 
-from paperboy.edges.text import counted, without_url
+from paperboy.edges.text import counted
 from paperboy.errors import FeedError
 from paperboy.models import Advance, Paper
 from paperboy.sources.journals.client import FeedClient, host_of, read_all
@@ -41,7 +42,7 @@ def connect(
             contact=contact,
             # A cache or a test on this machine needs no mercy.
             delay_seconds=0.0 if urlsplit(url).hostname in _HERE else 1.0,
-            proxy=proxy(url),
+            proxy=proxy(f"https://{host_of(url)}"),  # to which http is often redirected
         )
 
     return JournalsFeed(feeds, client, clock)
@@ -123,7 +124,7 @@ def papers_of(reading: JournalFeed, category: str, now: datetime) -> Iterator[Pa
 def _has_initials(entry: JournalEntry) -> bool:
     """Check whether no author has a whole given name."""
     givens = [name.rpartition(" ")[0] for name in entry.authors]
-    words = [word.strip(".") for given in givens for word in given.replace("-", " ").split()]
+    words = [word for given in givens for word in re.split(r"[\s.-]+", given) if word]
     return bool(words) and all(len(word) < _INITIALS for word in words)
 
 
@@ -139,4 +140,4 @@ def _both(paper: Paper, other: Paper) -> Paper:
 
 def _failure(fault: FaultError, url: str) -> str:
     hint = f"; {fault.hint[0].lower()}{fault.hint[1:].rstrip('.')}" if fault.hint else ""
-    return without_url(f"{host_of(url)} {fault}{hint}", url)
+    return f"{host_of(url)} {fault}{hint}"
