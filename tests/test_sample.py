@@ -21,7 +21,8 @@ UNTIL = datetime(2026, 11, 17, 19, 0, tzinfo=UTC)
 FROM = UNTIL - timedelta(hours=24)
 PAPERS = sample.papers(UNTIL)
 OF_ARXIV = [paper for paper in PAPERS if ":" not in paper.id]
-OF_OTHERS = [paper for paper in PAPERS if ":" in paper.id]
+OF_SERVERS = [paper for paper in PAPERS if "rxiv:" in paper.id]
+OF_A_JOURNAL = [paper for paper in PAPERS if paper.id.startswith("journal:")]
 LISTS = {
     entry["name"]: entry
     for entry in yaml.safe_load(sample.LISTS.read_text(encoding="utf-8"))["lists"]
@@ -38,7 +39,7 @@ def test_ids_are_unique_and_beyond_arxivs_range() -> None:
     assert 60 <= len(ids) <= 70
 
 
-@pytest.mark.parametrize("paper", OF_OTHERS, ids=lambda paper: paper.id)
+@pytest.mark.parametrize("paper", OF_SERVERS, ids=lambda paper: paper.id)
 def test_each_paper_of_biorxiv_and_medrxiv_is_what_their_feed_would_give(paper: Paper) -> None:
     assert (
         source_of(paper.id).read_id(paper.id)
@@ -51,11 +52,26 @@ def test_each_paper_of_biorxiv_and_medrxiv_is_what_their_feed_would_give(paper: 
     assert paper.license.startswith("cc")
 
 
-def test_some_of_them_have_mark_up_a_consortium_and_no_free_license() -> None:
-    texts = " ".join(paper.abstract for paper in OF_OTHERS)
+@pytest.mark.parametrize("paper", OF_A_JOURNAL, ids=lambda paper: paper.id)
+def test_each_paper_of_the_journal_is_what_its_feed_would_give(paper: Paper) -> None:
+    assert source_of(paper.id).read_id(paper.id) == paper.id == f"journal:{paper.doi}"
+    assert paper.doi.startswith("10.5555/")
+    assert paper.categories == (paper.primary_category,)
+    assert paper.primary_category in LISTS["cells"]["categories"]
+    assert paper.corresponding is None
+    assert (paper.institution, paper.license) == ("", "publisher")
+    assert paper.link.startswith("https://journals.example.org/")
+
+
+def test_one_of_the_journals_two_papers_has_no_abstract() -> None:
+    assert sorted(bool(paper.abstract) for paper in OF_A_JOURNAL) == [False, True]
+
+
+def test_some_preprints_have_mark_up_a_consortium_and_no_free_license() -> None:
+    texts = " ".join(paper.abstract for paper in OF_SERVERS)
     assert all(piece in texts for piece in ("O_ST_ABS", "{+/-}", "<sup>", "<i>", "BackgroundF"))
-    assert any("Consortium" in name for paper in OF_OTHERS for name in paper.authors)
-    assert {"cc_by", "cc0", "cc_no"} < {paper.license for paper in OF_OTHERS}
+    assert any("Consortium" in name for paper in OF_SERVERS for name in paper.authors)
+    assert {"cc_by", "cc0", "cc_no"} < {paper.license for paper in OF_SERVERS}
 
 
 @pytest.mark.parametrize("paper", OF_ARXIV, ids=lambda paper: paper.id)
@@ -78,7 +94,7 @@ def test_each_paper_is_what_the_feed_would_give(paper: Paper) -> None:
 
 
 def test_lengths_are_those_of_real_papers() -> None:
-    lengths = sorted(len(paper.abstract) for paper in PAPERS)
+    lengths = sorted(len(paper.abstract) for paper in PAPERS if paper.abstract)
     assert lengths[0] < 120
     assert lengths[-3] > 1_800
     assert 900 <= lengths[len(lengths) // 2] <= 1_400

@@ -72,8 +72,10 @@ def test_demo_prints_where_its_mail_lies_and_opens_no_socket(demo: Demo) -> None
 
 
 def test_digests_of_the_demo_share_no_paper(demo: Demo) -> None:
-    named = [set(re.findall(r"2611\.9\d{4}|10\.64898/[\d.]+", text)) for text in demo.texts]
+    ids = r"2611\.9\d{4}|10\.64898/[\d.]+|10\.5555/tbl[\d.]+"
+    named = [set(re.findall(ids, text)) for text in demo.texts]
     assert all(named)
+    assert {"10.5555/tbl.2026.0117", "10.5555/tbl.2026.0119"} < named[-1]
     assert sum(map(len, named)) == len(set().union(*named))
 
 

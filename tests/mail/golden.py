@@ -45,6 +45,12 @@ FILES += (
     "german-library.txt",
     "german-library-note.txt",
 )  # of a list whose library stands in for topics
+FILES += (
+    "mixed.html",
+    "mixed.txt",
+    "german-mixed.html",
+    "german-mixed.txt",
+)  # with papers of preprint servers and of journals
 
 
 def made(name: str) -> bytes:

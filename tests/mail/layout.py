@@ -1,6 +1,6 @@
 """What a reader sees of a mail in a browser: which lines break, which words end alone, and where entries lead.
 
-An entry is a heading with a link to its abstract, and the paragraphs up to the next heading. Its group is the
+An entry is an `h3`, whose link leads to its paper, and the paragraphs up to the next heading. Its group is the
 nearest `h2` above it that is no entry.
 """
 
@@ -16,8 +16,7 @@ let group = '', entry = null;
 for (const e of document.querySelectorAll('h1, h2, h3, p')) {
     if (e.tagName === 'P') { entry?.paragraphs.push(e); continue; }
     entry = null;
-    const toPaper = 'a[href*="//arxiv.org/abs/"], a[href*="rxiv.org/content/"]';
-    if (e.querySelector(toPaper)) entries.push(entry = {group, title: e, paragraphs: []});
+    if (e.matches('h3:has(a[href])')) entries.push(entry = {group, title: e, paragraphs: []});
     else if (e.tagName === 'H2') group = e.innerText;
 }
 const shown = e => e.checkVisibility({visibilityProperty: true, opacityProperty: true});

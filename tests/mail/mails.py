@@ -315,14 +315,41 @@ JUDGED_CELLS = {
     ),
     "2611.90065": Score(8, 7, "Atlases are aligned by the distances within them; a type may have no counterpart.", 1),
     "2611.90066": Score(7, 7, "Which ratios of splicing rates a snapshot determines, whatever the noise.", 2),
+    "journal:10.5555/tbl.2026.0117": Score(
+        9, 8, "Old mitochondria decide which daughter differentiates, in 88% of the pairs. Where old and new are "
+        "mixed, it is chance.", 3
+    ),
+    "journal:10.5555/tbl.2026.0119": Score(
+        7, 6, "By its title, an atlas of gills with the states of stress that a hibernation brings.", 1
+    ),
+    "journal:0f3c9a7be2d15864": Score(
+        8, 7, "Counts cells that a droplet lost from the ones that it kept twice; the error is known in advance.", 1
+    ),
 }  # fmt: skip
 
 
 def mixed_digest() -> Digest:
-    """A good morning of `cells`, with papers of three sources, of which one is late."""
-    cells = sample_lists()["cells"]
-    of = curated(cells, in_categories(cells), JUDGED_CELLS)
-    return replace(of, late=("medRxiv",))
+    """A good morning of `cells`, with papers of preprint servers and of two journals, a third of which is late. One
+    paper has no abstract, and one no DOI.
+    """
+    sample_list = sample_lists()["cells"]
+    more = ("journal/Annals of Cell Counting", "journal/Mellum Society Letters")
+    cells = replace(sample_list, categories=(*sample_list.categories, *more))
+    without_doi = replace(
+        in_categories(cells)[0],
+        id="journal:0f3c9a7be2d15864",
+        title="Counting the cells that droplets lose",
+        authors=("Gudrun Sætre", "Elif Tanaka-Moss"),
+        abstract="Droplets lose cells, and no count says how many. We estimate the number from cells that were "
+        "captured twice, as ecologists estimate fish in a lake, and give its error before the experiment.",
+        primary_category=more[0],
+        categories=more[:1],
+        doi="",
+        license="publisher",
+        link="https://annals.example.org/article/26/11/418",
+    )
+    of = curated(cells, [*in_categories(cells), without_doi], JUDGED_CELLS)
+    return replace(of, late=("Mellum Society Letters",))
 
 
 def heavy_digest(number: int) -> Digest:
@@ -370,6 +397,7 @@ def in_german(digest: Digest) -> Digest:
     german = {
         "foundations": "Grundlagen des maschinellen Lernens",
         "galaxies": "Zwerggalaxien und ihre Umgebung",
+        "cells": "Genome und einzelne Zellen",
     }
     name = digest.mailing_list.name
     ours = replace(digest.mailing_list, language="de", title=german[name])
@@ -447,6 +475,7 @@ MAILS: Mapping[str, Callable[[], Mail]] = {
     "library": cache(lambda: as_digest(library_digest())),
     "german-library": cache(lambda: as_digest(in_german(library_digest()), WITH_WEB)),
     "german-library-note": cache(lambda: as_digest(in_german(library_note()))),
+    "german-mixed": cache(lambda: as_digest(in_german(mixed_digest()), WITH_WEB)),
     "alert": cache(lambda: as_alert(alert())),
     "confirm": cache(lambda: as_confirmation(empty_digest().mailing_list)),
 }

@@ -44,7 +44,8 @@ class SampleFeed:
         """Return the sample's papers in these categories."""
         wanted = set(categories)
         source = source_of(categories[0])
-        batch = papers(source.calendar.newest_batch(now).submitted_until)
+        until = min(source.calendar.newest_batch(now).submitted_until, now)
+        batch = papers(until)
         fetched = [paper for paper in batch if not wanted.isdisjoint(paper.categories)]
         progress(len(fetched), len(fetched))
         return Fetched(fetched, news=True)
