@@ -204,6 +204,14 @@ def test_the_example_list_is_sound() -> None:
     assert [subscriber.name for subscriber in made.subscribers] == ["", "Grace Hopper"]
 
 
+def test_example_of_journals_is_sound() -> None:
+    example = re.findall(r"```yaml\n(.*?)```", MANUAL["journals"], flags=re.DOTALL)[0]
+    made = example.replace("topics/neuro.md", "Neurons.")
+    (neuro,) = parse(made, [], Settings())
+    assert neuro.categories == ("biorxiv/neuroscience", "journal/Nature")
+    assert neuro.journals == (("journal/Nature", "https://www.nature.com/nature.rss"),)
+
+
 @pytest.mark.parametrize("server", ["bioRxiv", "medRxiv"])
 def test_names_of_categories_are_those_of_the_code(server: str) -> None:
     key = server.lower()

@@ -137,6 +137,7 @@ def test_each_key_of_a_list_is_there_and_sound_once_uncommented(new: World) -> N
     lists = new.path / "subscribers.yaml"
     every = re.sub(r"(?m)^( *)# (?=[a-z_]+: |- )", r"\1", lists.read_text("utf-8"))
     assert set(re.findall(r"(?m)^[ -]{4}([a-z_]+):", every)) == set(KEYS)
+    assert "\njournals: {Nature: https://www.nature.com/nature.rss} " in every
     lists.write_text(every, "utf-8")
     new.write("readers.txt", "Vera Rubin <vera@example.org>")
     assert [who.name for who in the_list(new.path).subscribers] == [

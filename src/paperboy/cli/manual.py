@@ -12,6 +12,7 @@ TOPICS = (
     "service",
     "llm",
     "lists",
+    "journals",
     "mail",
     "web",
     "learning",
