@@ -1,3 +1,3 @@
 """Paperboy mails the new arXiv papers each morning, scored for what each list wants to read."""
 
-__version__ = "1.0.0"
+__version__ = "1.1.0"
