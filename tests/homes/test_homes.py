@@ -215,6 +215,11 @@ def test_readers_find_past_digests_and_their_votes(kept: KeptScore) -> None:
         assert on_paper(store.database, "2611.00003") == {"foundations": Tally(down=1)}
 
 
+def test_database_of_every_version_is_whole(kept: KeptScore) -> None:
+    """SQLite itself says so, once this version has opened it."""
+    assert f"ok     database: {kept.database}\n" in kept.world.run("check", "--offline").out
+
+
 def test_frozen_digests_open_as_pages(kept: KeptScore) -> None:
     """Those of 1.0 have neither topics nor a brief, and one followed author of a paper, or null."""
     web = Web(kept.world)

@@ -15,6 +15,7 @@ import pytest
 
 from paperboy.errors import StoreError
 from paperboy.models import Tables
+from paperboy.store import Store
 from paperboy.store.database import BUSY_SECONDS, Database
 from paperboy.store.history import History
 from paperboy.store.schema import CORE, MIGRATIONS
@@ -64,6 +65,17 @@ def versions(database: Database) -> dict[str, int]:
         "select name, version from features union all select '', user_version from pragma_user_version"
     )
     return {row["name"]: row["version"] for row in rows}
+
+
+def test_table_without_rowid_begins_with_its_key() -> None:
+    """SQLite 3.40, which many still have, calls others damaged."""
+    with Store.in_memory(TABLES) as store:
+        rows = store.database.rows
+        for table in rows("select name, sql from sqlite_master where type = 'table'"):
+            columns = rows("select name, pk from pragma_table_info(?)", [table["name"]])
+            key = sorted((of for of in columns if of["pk"]), key=lambda of: int(of["pk"]))
+            if "without rowid" in str(table["sql"]).lower():
+                assert columns[: len(key)] == key, table["name"]
 
 
 def test_older_database_gets_what_it_lacks_once(path: Path) -> None:

@@ -65,11 +65,6 @@ class Database:
         """
         execute = self._connection.execute
         try:
-            if check:
-                (fault,) = execute("pragma quick_check(1)").fetchone()
-                if fault != "ok":
-                    raise sqlite3.DatabaseError(str(fault))
-
             if self._behind(mark):
                 execute("begin exclusive")  # waits for another process that migrates it
                 self._require_no_orphans()
@@ -80,6 +75,11 @@ class Database:
                         f"a row of {row[0]} refers to a missing row of {row[2]}"
                     )
                 execute("commit")
+
+            if check:
+                (fault,) = execute("pragma quick_check(1)").fetchone()
+                if fault != "ok":
+                    raise sqlite3.DatabaseError(str(fault))
 
             execute("pragma foreign_keys = on")
             # Locked: another process is opening it, too. WAL mode persists.

@@ -255,7 +255,7 @@ insert into deliveries (id, frozen_id, address, name, state, message_id, token, 
 insert into deliveries (id, frozen_id, address, name, state, message_id, token, attempts, uncertain, try_at, reply, via, at, bounce, given_up, held, doubtful) values (5, 3, 'lise@example.org', '', 'sent', '<20261120.confirm.f033e177133d4f2640e07310@example.org>', '', 1, 0, null, '250 2.0.0 taken as 4', 'smtp', '2026-11-20T07:00:00+00:00', 0, 0, 0, 0);
 insert into deliveries (id, frozen_id, address, name, state, message_id, token, attempts, uncertain, try_at, reply, via, at, bounce, given_up, held, doubtful) values (6, 4, 'emmy@example.org', '', 'sent', '<20261120.confirm.ba9e3666c97abcc7e8046ccc@example.org>', '', 1, 0, null, '250 2.0.0 taken as 5', 'smtp', '2026-11-20T07:00:00+00:00', 0, 0, 0, 0);
 insert into deliveries (id, frozen_id, address, name, state, message_id, token, attempts, uncertain, try_at, reply, via, at, bounce, given_up, held, doubtful) values (7, 5, 'ada@example.org', '', 'sent', '<20261123.foundations.1699b95e3499d1bd75ac6fdf@example.org>', 'c5b89fc08779f22f8d6069a9e972de44', 1, 0, null, '250 2.0.0 taken as 7', 'smtp', '2026-11-23T07:00:00+00:00', 0, 0, 0, 0);
-insert into deliveries (id, frozen_id, address, name, state, message_id, token, attempts, uncertain, try_at, reply, via, at, bounce, given_up, held, doubtful) values (8, 5, 'grace@example.org', 'Grace Hopper', 'deferred', '<20261123.foundations.19022bdf24975cc1b8e70f36@example.org>', '03857010184f8cfd9abcc90d8e3598da', 1, 0, '2026-11-23T07:05:51+00:00', 'RCPT: 450 4.2.1 mailbox busy', '', '2026-11-23T07:00:00+00:00', 0, 0, 0, 0);
+insert into deliveries (id, frozen_id, address, name, state, message_id, token, attempts, uncertain, try_at, reply, via, at, bounce, given_up, held, doubtful) values (8, 5, 'grace@example.org', 'Grace Hopper', 'deferred', '<20261123.foundations.19022bdf24975cc1b8e70f36@example.org>', '03857010184f8cfd9abcc90d8e3598da', 1, 0, '2026-11-23T07:05:13+00:00', 'RCPT: 450 4.2.1 mailbox busy', '', '2026-11-23T07:00:00+00:00', 0, 0, 0, 0);
 insert into deliveries (id, frozen_id, address, name, state, message_id, token, attempts, uncertain, try_at, reply, via, at, bounce, given_up, held, doubtful) values (9, 5, 'bo@example.org', '', 'suppressed', '<20261123.foundations.e748600348a9a955fed146d2@example.org>', 'f9811215b8c0c93f19d676f5c5618b77', 0, 0, null, 'by hand', '', '2026-11-23T07:00:00+00:00', 0, 0, 0, 0);
 insert into deliveries (id, frozen_id, address, name, state, message_id, token, attempts, uncertain, try_at, reply, via, at, bounce, given_up, held, doubtful) values (10, 5, 'emmy@example.org', '', 'pending', '<20261123.foundations.0d01be0ccd4ddbc571c85917@example.org>', 'c44de1ddedc3371aa28ff4409d9ee723', 0, 0, null, 'mail server 127.0.0.1:8026 answers the connection with 554 5.3.2 closed. Ask whoever runs it, or check SMTP_HOST and SMTP_PORT.', '', '2026-11-23T07:00:00+00:00', 0, 0, 0, 0);
 insert into deliveries (id, frozen_id, address, name, state, message_id, token, attempts, uncertain, try_at, reply, via, at, bounce, given_up, held, doubtful) values (11, 6, 'vera@example.org', '', 'pending', '<20261123.galaxies.8cd6972d13a91fccb911a3f8@example.org>', '3dffaf02fc237282f36e0bb5483a6e58', 0, 0, null, '', '', '2026-11-23T07:00:00+00:00', 0, 0, 0, 0);
@@ -388,13 +388,6 @@ CREATE TABLE votes (
 insert into votes (list, paper_id, address, vote, at) values ('foundations', '2611.00002', 'ada@example.org', 1, '2026-11-20T07:00:00+00:00');
 insert into votes (list, paper_id, address, vote, at) values ('foundations', '2611.00002', 'grace@example.org', 1, '2026-11-20T07:00:00+00:00');
 insert into votes (list, paper_id, address, vote, at) values ('foundations', '2611.00003', 'ada@example.org', -1, '2026-11-20T07:00:00+00:00');
-CREATE TABLE samples (
-    list text not null,
-    paper_id text not null,
-    date text not null,
-    primary key (list, date, paper_id)
-) strict, without rowid;
-insert into samples (list, paper_id, date) values ('foundations', '2611.00006', '2026-11-20');
 CREATE TABLE learned (
     list text not null,
     kind text not null,
@@ -411,6 +404,13 @@ insert into learned (list, kind, at, key, oldest, until, until_id, examples, wei
 insert into learned (list, kind, at, key, oldest, until, until_id, examples, weights) values ('foundations', 'votes', '2026-11-23T07:00:00+00:00', '', null, null, null, null, null);
 insert into learned (list, kind, at, key, oldest, until, until_id, examples, weights) values ('galaxies', 'scores', '2026-11-23T07:00:00+00:00', 'words and pairs, 1; 8bddfdcf8762ce84; 7', '2026-11-20T07:00:00+00:00', '2026-11-20T07:00:00+00:00', '2611.00012', 2, inflated(x'78daeddd310e8230180650e8ee485c4ddc3c84c7d02398e8ecee293883ab8b9b7a032fe0e6e431d438b811884669fb5ee28a52e4efd752201445111e9fcd65562febeda9000068705ecf0ff60f008026c3c9eea81500206fe3c5de1c0b0064c89c000000000039b30e19000039170000008c5b01000030de030000391e0040e60000000000203edebb060000f2310000c8d20040ce56d55596010000000000000000000000000000004898f7030300f2088e3b39f3fc60000000e09bcc7b0100b20a00000000000000000000bcc5ba86d5334900d00703000000403783db68aa15000000a0bdbeaceff8f4779813000000000000807ee8dbf352dcf31e2fc70e00f2eab7f5fd7214f18ebb703e02000000e933cf0100000000002fabea6ace1c0088926bff003cb93f110000000070dd08ff1b000000000000000000e82224fe7d00dd959a0024244d00920000004664006a2e00a06f0500fd1e801a0fa0720000800c0da01e03a04a03aa0c0000000000000040c4ac9700d411fbae150100a90150550000000000682b44ba6dc0590600f089521300404f851f6c43120000003082fcfe76d26e2520b6733b24b21faab2bd020090390000403207d418701e00002013a26d00000000fee30e17e36059'));
 insert into learned (list, kind, at, key, oldest, until, until_id, examples, weights) values ('robots', 'scores', '2026-11-23T07:00:00+00:00', '', null, null, null, null, null);
+CREATE TABLE "samples" (
+    list text not null,
+    date text not null,
+    paper_id text not null,
+    primary key (list, date, paper_id)
+) strict, without rowid;
+insert into samples (list, date, paper_id) values ('foundations', '2026-11-20', '2611.00006');
 CREATE TABLE library_texts (
     paper_id text primary key,
     title text not null,

@@ -37,6 +37,17 @@ create trigger learned_from_reader after delete on readers
 begin delete from learned where kind = 'votes' and list = old.list; end
 """,
         """
+-- SQLite 3.40 calls a table damaged whose columns do not begin with its key, in the key's order.
+create table ordered (
+    list text not null,
+    date text not null,
+    paper_id text not null,     -- that the shortlist left out, and that was scored all the same: chosen by chance
+    primary key (list, date, paper_id)
+) strict, without rowid;
+insert into ordered select list, date, paper_id from samples;
+drop table samples;
+alter table ordered rename to samples;
+
 create table library_texts (    -- of papers of libraries, as their source has them
     paper_id text primary key,
     title text not null,        -- plain text, as below; empty: the source does not know the paper

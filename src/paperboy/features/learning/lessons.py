@@ -144,7 +144,7 @@ class Lessons:
 
     def add_sample(self, day: Day) -> None:
         """Add the day's sample. Joins the transaction of the caller."""
-        rows = [(day.list_name, paper_id, day.date) for paper_id in day.sampled]
+        rows = [(day.list_name, day.date, paper_id) for paper_id in day.sampled]
         self._database.execute_all(
             "insert into samples values (?, ?, ?) on conflict do nothing", rows
         )
