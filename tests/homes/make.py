@@ -118,7 +118,8 @@ def _live(world: World, hook: Hook) -> None:
     with closing(sqlite3.connect(_database(world))) as database, database:
         # A shortlist takes hundreds of papers, and only a daemon knows since when there is a list.
         database.execute(
-            "insert into samples (list, paper_id, date) select list, paper_id, date from seen where became = 'below' limit 1"
+            "insert into samples (list, paper_id, date)"
+            " select list, paper_id, date from seen where became = 'below' limit 1"
         )
         database.execute("insert into lists select distinct list, at from started")
 
