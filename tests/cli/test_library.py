@@ -189,12 +189,12 @@ class TestLearn:
 
     def test_new_titles_are_counted(self, liking: World) -> None:
         liking.write("refs.bib", "".join(map(entry, (1, 2, 3, 4))))
-        assert ", 1 of them new; what was there" in liking.run("learn", "--library", "ml").out
+        assert ", 1 of them new; the previous ones" in liking.run("learn", "--library", "ml").out
 
     def test_own_titles_are_kept_beside_the_new_ones(self, liking: World) -> None:
         liking.write(TITLES, "My own\n")
         ran = liking.run("learn", "--library", "ml")
-        assert ran.out.endswith(", 3 of them new; what was there before is in ml.txt~.\n")
+        assert ran.out.endswith(", 3 of them new; the previous ones are in ml.txt~.\n")
         assert (liking.path / f"{TITLES}~").read_text("utf-8") == "My own\n"
 
     def test_titles_of_ids_are_those_of_the_source(self, liking: World) -> None:

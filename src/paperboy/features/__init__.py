@@ -1,5 +1,5 @@
-"""What can be left out, a folder each. Remove its line here, and the folder can be deleted:
-everything else runs.
+"""Optional features, one folder each. To leave one out, remove its line here and delete its
+folder: everything else still runs.
 """
 
 from collections.abc import Sequence

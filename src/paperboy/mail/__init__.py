@@ -1,1 +1,1 @@
-"""A digest as mail: rendered and serialised. `sending` hands it over."""
+"""Digests rendered and serialised as mail; `sending` delivers them."""

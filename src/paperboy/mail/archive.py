@@ -1,9 +1,8 @@
-"""Digests as the site keeps them: all that a page is made of, but for the papers' own text.
-Pure.
+"""Digests as stored for the site: everything a page needs except the papers' text. Pure.
 
 dump          a digest → JSON, with the papers by their ids
-load          that JSON and the papers → the digest, to be rendered anew
-shown_papers  that JSON → the ids, ranks and scores of its papers alone
+load          that JSON and the papers → the digest, to be rendered again
+shown_papers  that JSON → only the ids, ranks and scores of its papers
 """
 
 import json
@@ -31,15 +30,15 @@ from paperboy.models import (
 
 _ENTRIES = ("entries", "over_cap", "nearest")
 _PAPERS = ("carried_over", "let_go")
-_OPTIONS = (  # of the list: what a page may show
+_OPTIONS = (  # of the list, that a page may show
     "name", "title", "categories", "topics", "language", "authors", "min_relevance", "min_novelty", "max_papers",
     "cross_lists", "exclude", "description", "library_size",
 )  # fmt: skip
 
 
 def dump(digest: Digest) -> bytes:
-    """Return the digest as JSON, without its papers' text, and without what is nobody's business:
-    readers, webhooks.
+    """Return the digest as JSON, without its papers' text and without private options such as
+    subscribers and webhooks.
     """
     mailing_list = digest.mailing_list
     options = {name: getattr(mailing_list, name) for name in _OPTIONS}
@@ -72,8 +71,8 @@ def dump(digest: Digest) -> bytes:
 
 
 def load(dumped: bytes, by_id: Callable[[Collection[str]], Mapping[str, Paper]]) -> Digest:
-    """Return the digest, without papers that are kept no longer: `by_id` gives those that are.
-    ValueError, KeyError or TypeError for what is spoilt.
+    """Return the digest. Papers that `by_id` no longer finds are left out. Raises ValueError,
+    KeyError or TypeError if the data is corrupt.
     """
     kept = json.loads(dumped)
     ids = [entry[1] for kind in _ENTRIES for entry in kept[kind]]
@@ -91,7 +90,7 @@ def load(dumped: bytes, by_id: Callable[[Collection[str]], Mapping[str, Paper]])
     parts: dict[str, Any] = {}
     for kind in _ENTRIES:
         parts[kind] = tuple(
-            # A digest of 1.0 has one followed author, or null; and its scores have no topic.
+            # Digests of 1.0 have one followed author or null, and scores without a topic.
             Entry(rank, papers[paper_id], score and Score(*score), _names(matched))
             for rank, paper_id, score, matched in kept[kind]
             if paper_id in papers
@@ -126,8 +125,8 @@ class ShownPaper(NamedTuple):
 
 
 def shown_papers(dumped: bytes) -> list[ShownPaper]:
-    """Return the papers of a digest, those over its cap, too, by their scores. Errors as of
-    `load`.
+    """Return a digest's papers, including those over its cap, best scores first. Raises as
+    `load` does.
     """
     kept = json.loads(dumped)
     papers = [

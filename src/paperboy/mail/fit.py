@@ -1,17 +1,17 @@
-"""Fitting the HTML part into the size that no mail program clips. Pure.
+"""Fit the HTML part into a size that no mail program clips. Pure.
 
-The page is cut from its tail, by as little as possible, in this order, each kind from its last
-paper; of the rows, that is the one with the lowest scores:
+The page is cut as little as possible, in this order, each step from the lowest-ranked paper up
+(rows: from the lowest-scored):
 
-    the papers that are only named, but for three of each kind
-    of the group "also": the links to PDFs, then the authors, then the comments
-    of all rows: all but the titles
-    of the group "also": the papers themselves
-    of the groups before it: the abstracts down to 350 characters, then to nothing, then the papers
-    the papers that are only named
+    the papers that are only named, except three of each kind
+    in the group "also": the links to PDFs, then the authors, then the comments
+    in all rows: everything except titles and scores
+    in the group "also": the papers themselves
+    in the groups before it: the abstracts, first to 350 characters, then entirely, then the papers
+    the remaining papers that are only named
 
-The page says how many it leaves out. The plain-text part has more: `in_text`. Texts that have no
-natural end, such as a title of 3,000 characters, are shortened by the templates.
+The page says how many papers it leaves out. The plain-text part has more: see `in_text`. The
+templates shorten overlong texts, such as a title of 3,000 characters.
 """
 
 from bisect import bisect_left
@@ -28,16 +28,16 @@ from paperboy.topics import within
 _MIN_NAMED = 3  # papers of each kind that are only named, kept until the last step
 _ABSTRACT = 350  # characters
 _TOPICS = 9_000  # bytes
-_ROW_AUTHORS = 4  # of a row
-_WHOLE_IN_TEXT = 15  # papers
+_ROW_AUTHORS = 4  # shown in a row
+_WHOLE_IN_TEXT = 15  # papers that have an abstract even as rows
 
 Cut = Callable[[Page, Sequence[int]], Page]
-"""Cuts what has these ranks."""
+"""Takes a page and the numbers of a step (see `steps`); returns the page, cut."""
 
 
 def fitted(whole: Page, draw: Callable[[Page], str], budget: int) -> str | None:
-    """Draw the page as HTML with as few cuts as fit a budget in bytes; None if it does not fit even
-    without papers.
+    """Return the page as HTML, cut as little as possible to fit a budget in bytes; None if it
+    does not fit even without papers.
     """
     page = in_html(whole)
     if size(html := draw(page)) <= budget:
@@ -66,13 +66,13 @@ def _fits(
 
 
 def size(html: str) -> int:
-    """Return the bytes of the decoded part, in which a line's end counts two, as in a mail."""
+    """Return the size of the decoded part in bytes; a line end counts as two (CRLF)."""
     return len(html.encode()) + html.count("\n")
 
 
 def in_html(whole: Page) -> Page:
-    """Return the page as its HTML shows it where there is room: without the middle of long lists
-    of authors.
+    """Return the page as HTML, before any cut: with long author lists and long topics
+    shortened.
     """
     items = []
     for item in whole.items:
@@ -88,8 +88,8 @@ def in_html(whole: Page) -> Page:
 
 
 def in_text(whole: Page) -> Page:
-    """Return the page as plain text shows it: whole abstracts also of the group "also", but for its
-    long tail.
+    """Return the page as plain text: with long author lists shortened, and abstracts also in
+    the first rows.
     """
     items = tuple(
         replace(
@@ -103,9 +103,7 @@ def in_text(whole: Page) -> Page:
 
 
 def steps(page: Page) -> Sequence[tuple[Sequence[int], Cut]]:
-    """Return for each step the ranks of what is cut, one after the other, and how; of names, how
-    many are left.
-    """
+    """Return the cuts in order: (ranks to cut, or numbers of names to keep; the cut)."""
     tail_first = page.items[::-1]
     head = [item.rank for item in tail_first if item.group != Group.ALSO]
     head_rows = [item.rank for item in tail_first if item.group != Group.ALSO and item.brief]

@@ -4,10 +4,10 @@ recipient. Pure.
     freeze     the rendered digest, with a placeholder for each value that differs between recipients
                → the message that all of them share
     complete   the frozen message, with a recipient's own values in place of the placeholders
-               → their copy, after three headers of their own: To, Message-ID, List-Unsubscribe
+               → their copy, which begins with its own To, Message-ID and List-Unsubscribe
 
-A placeholder is a word of 32 digits that may stand in any number of places. In the frozen bytes
-each has a line to itself, between soft line breaks, so that nothing around it is encoded again.
+A placeholder is a word of 32 digits that may occur any number of times. In the frozen bytes each
+occurrence has its own line between soft line breaks, so that nothing around it is re-encoded.
 """
 
 import binascii
@@ -54,20 +54,20 @@ class Signer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ListComposer:
-    """Composer of one list's mail of one day. A value without a secret: any process may compose."""
+    """Composer of one list's mail for one day. It holds no secret, so any process may use it."""
 
     templates: Templates
     sender: Subscriber
     reply_to: Subscriber | None
     web_url: str
     placeholders: Copy
-    links: frozenset[str]  # to pages: "view" and "vote"
+    links: frozenset[str]  # kinds of pages that it links to: "view", "vote"
     link: str  # the token of the digest's page; empty: there is none
     shown: bool  # whether the digest is kept for pages and webhooks
 
     def digest(self, digest: Digest, now: datetime) -> Composed:
-        """Compose the mail of a digest or note, dated `now`. Errors as for
-        `Templates.to_readers`.
+        """Compose the mail of a digest or note, dated `now`. Raises as
+        `Templates.to_readers` does.
         """
         mailing_list = digest.mailing_list
         name = mailing_list.name
@@ -110,8 +110,8 @@ class ListComposer:
 
 @dataclass(frozen=True, slots=True)
 class Composer:
-    """Composer of mails from `sender`; replies and requests to unsubscribe go to `reply_to`, or if
-    that is None to the sender. `secret` is the key of Message-IDs, tokens and placeholders.
+    """Composer of mails from `sender`. Replies and unsubscribe requests go to `reply_to`, or to
+    the sender if that is None. `secret` is the key for Message-IDs, tokens and placeholders.
     """
 
     templates: Templates
@@ -119,7 +119,7 @@ class Composer:
     reply_to: Subscriber | None
     secret: bytes = field(repr=False)
     web_url: str = ""  # of the site; empty: there is none
-    links: frozenset[str] = frozenset()  # to its pages of a digest: "view" and "vote"
+    links: frozenset[str] = frozenset()  # kinds of pages that mails link to: "view", "vote"
     signer: Signer | None = None  # None: the relay signs
 
     def for_list(self, mailing_list: MailingList, day: date) -> ListComposer:
@@ -142,7 +142,7 @@ class Composer:
         to: Subscriber,
         now: datetime,
     ) -> tuple[Composed, MessageCopy]:
-        """Compose a mail to the operator, dated `now`. Errors as for `Templates.alert`."""
+        """Compose a mail to the operator, dated `now`. Raises as `Templates.alert` does."""
         instant = now.astimezone(UTC)
         return self._compose(
             to,
@@ -161,9 +161,9 @@ class Composer:
         token: str,
         at: datetime,
     ) -> tuple[Composed, MessageCopy]:
-        """Compose the mail that asks whether somebody, who typed this address into a form `at` that
-        time, wants the list. Nothing in it but the address is theirs. Errors as for
-        `Templates.confirmation`.
+        """Compose the mail that asks the owner of an address to confirm the sign-up that was made
+        `at` that time. It contains no input from the form except the address. Raises as
+        `Templates.confirmation` does.
         """
         url = f"{self.web_url}/confirm/{token}/{mailing_list.name}"
         rendered = self.templates.confirmation(mailing_list, url)
@@ -186,8 +186,8 @@ class Composer:
         kind: str,
         *fields: str,
     ) -> tuple[Composed, MessageCopy]:
-        """Compose a mail to one person, which is no digest; its identifier is made of `kind` and
-        the fields.
+        """Compose a mail to one person that is not a digest. Its Message-ID is derived from `kind`
+        and the fields.
         """
         headers = _headers(name, self.sender, rendered.subject, at)
         composed = Composed(
@@ -204,7 +204,7 @@ class Composer:
         day: date,
         subscriber: Subscriber,
     ) -> MessageCopy:
-        """Make the identifiers of one subscriber's copy; always the same for the same arguments."""
+        """Return the identifiers of a subscriber's copy; the same arguments give the same ones."""
         address = subscriber.address
         fields = ("message", list_name, day.isoformat(), address)
         return MessageCopy(
@@ -220,8 +220,8 @@ class Composer:
         *,
         test: bool = False,
     ) -> Envelope:
-        """Complete the frozen message for the delivery's recipient. Subject and body of a test mail
-        say what it is; all its other headers are the real ones.
+        """Return the frozen message, completed for the delivery's recipient. A test mail is marked
+        in subject and body; all its other headers are the real ones.
         """
         list_name = delivery.list_name
         subscriber = delivery.copy.subscriber
@@ -236,7 +236,7 @@ class Composer:
             kicker = f"Test mail to {subscriber.address} alone, nothing was marked as sent"
             address = "(each reader's own)"
 
-        ways_out = []  # of an alert, or of a mail that asks for a confirmation, there are none
+        ways_out = []  # none for alerts and confirmation mails
         if list_name and self.web_url:
             ways_out.append(f"{self.web_url}/leave/{token}")
         if list_name:
@@ -265,13 +265,13 @@ class Composer:
         day: date,
         *fields: str,
     ) -> str:
-        """Make an identifier that does not give away the fields that it is made of."""
+        """Return an identifier that does not reveal the fields it is derived from."""
         return f"<{day:%Y%m%d}.{name}.{keyed(self.secret, *fields)[:24]}@{_domain(self.sender)}>"
 
 
 def unsubscribe_request(text: str) -> tuple[str, str] | None:
-    """Read list name (empty if not given) and token from the subject of an unsubscribe mail, a link
-    or a bare token.
+    """Return list name (empty if not given) and token from the subject of an unsubscribe mail, a
+    link or a bare token; None if there is no token.
     """
     request = _REQUEST.search(unquote(text).lower())
     return (request["name"] or "", request["token"]) if request else None
@@ -279,8 +279,8 @@ def unsubscribe_request(text: str) -> tuple[str, str] | None:
 
 @lru_cache(maxsize=8)  # the thousands of copies of one digest are made one after the other
 def _leave_by_mail(message: bytes, list_name: str) -> str:
-    """Return the link to the mail that asks to leave, up to the token. It goes where replies to the
-    frozen message go, whatever the settings are now.
+    """Return the link to an unsubscribe mail, up to the token. Uses the frozen Reply-To or From,
+    not the current settings.
     """
     head = BytesHeaderParser().parsebytes(message.partition(b"\r\n\r\n")[0])
     return unsubscribe_uri(parseaddr(head["Reply-To"] or head["From"])[1], list_name, "")
@@ -288,37 +288,37 @@ def _leave_by_mail(message: bytes, list_name: str) -> str:
 
 # Freezing, and completing what was frozen
 
-# Found once: quoted-printable has no '="'.
+# Occurs once: quoted-printable text cannot contain '="'.
 _HTML_PART = b'\r\nContent-Type: text/html; charset="utf-8"\r\n'
 _SUBJECT = re.compile(rb"(?<=\r\n)Subject:[^\r]*(?:\r\n [^\r]*)*")
 _LATE_SPACE = re.compile(rb"=(?<=[^\n]{75})(?=(?:20|09)$)", re.MULTILINE)
-_NEVER_FIRST = re.compile(rb"\n(?:\.*F(?=rom )|\.+)")  # found four times as fast as after "^"
-_PLAIN = re.compile(r"[0-9A-Za-z@+_-][0-9A-Za-z@+_.-]{,69}")  # its own quoted-printable
-_REQUEST = re.compile(  # the subject, perhaps after a "Re:", or the token alone
+_NEVER_FIRST = re.compile(rb"\n(?:\.*F(?=rom )|\.+)")  # four times as fast as "^"
+_PLAIN = re.compile(r"[0-9A-Za-z@+_-][0-9A-Za-z@+_.-]{,69}")  # unchanged by quoted-printable
+_REQUEST = re.compile(  # a subject, perhaps after "Re:", a link, or only the token
     r"(?:\bunsubscribe[\s+]+(?P<name>[a-z0-9-]+)[\s+]+|/leave/|^\s*(?=\S{32}\s*$))(?P<token>[0-9a-f]{32})(?![0-9a-f])"
 )
 
 
 @lru_cache
 def placeholders_of(secret: bytes, list_name: str) -> Copy:
-    """Return a list's placeholders, always the same; no abstract holds them, because they are made
-    from the secret.
+    """Return a list's placeholders, always the same. They are derived from the secret, so no
+    abstract contains them.
     """
-    # Digits alone: a template may change capital and small letters.
+    # Only digits: a template may change the case of letters.
     numbers = [int(keyed(secret, "mark", list_name, name), 16) for name in Copy._fields]
     return Copy(*(f"{number % 10**32:032}" for number in numbers))
 
 
 def freeze(headers: Iterable[str], rendered: Rendered, placeholders: Iterable[str] = ()) -> bytes:
-    """Put text and HTML as alternatives after the headers, in ASCII lines of at most 76 octets. No
-    line begins with a dot or "From ", which SMTP and mail folders would change.
+    """Return the headers, then text and HTML as alternatives, in ASCII lines of at most 76 octets.
+    No line begins with a dot or "From ", which SMTP and mbox files would change.
     """
     bodies = {
         "plain": _body(rendered.text, placeholders),
         "html": _body(rendered.html, placeholders),
     }
     digest = hashlib.sha256("".join(bodies.values()).encode()).hexdigest()
-    boundary = f"=_{digest[:32]}"  # "=_" is no quoted-printable
+    boundary = f"=_{digest[:32]}"  # quoted-printable text cannot contain "=_"
     lines = [
         *headers,
         "MIME-Version: 1.0",
@@ -334,20 +334,20 @@ def freeze(headers: Iterable[str], rendered: Rendered, placeholders: Iterable[st
 def _body(text: str, placeholders: Iterable[str]) -> str:
     """Return quoted-printable without NUL, each placeholder on a line of its own."""
     text = text.rstrip("\r\n") + "\n"
-    for placeholder in placeholders:  # a pattern of them would be compiled for each list
+    for placeholder in placeholders:  # a regular expression would be compiled for each list
         text = text.replace(placeholder, f"\0{placeholder}\0")
     return b"=\n".join(map(_encoded, text.split("\0"))).decode("ascii")
 
 
 def _encoded(piece: str) -> bytes:
-    """Return quoted-printable with LF, the last line with room for the "=" of a soft line break."""
+    """Return quoted-printable with LF; the last line has room for the "=" of a soft line break."""
     if _PLAIN.fullmatch(piece):
         return piece.encode("ascii")
     octets = piece.replace("\r\n", "\n").replace("\r", "\n").encode("utf-8", "replace")
-    # "=" takes three octets and leaves again: the encoder alone would fill the last line to its
-    # end.
+    # The encoder would fill the last line completely: append "=", which takes three octets, and
+    # remove it again.
     encoded = binascii.b2a_qp(octets + b"=", istext=True)[:-3].removesuffix(b"=\n")
-    # It also notices too late that the space at a line's end needs three octets.
+    # It makes a line too long if its last space has to be escaped: break before that.
     encoded = _LATE_SPACE.sub(b"=\n=", encoded)
     encoded = _NEVER_FIRST.sub(
         lambda at: at[0].replace(b".", b"=2E=\n").replace(b"F", b"=46=\n"), b"\n" + encoded
@@ -361,7 +361,7 @@ def complete(
     copy: Copy,
     head: bytes = b"",
 ) -> bytes:
-    """Return the frozen message after a head of the copy's own, with its values for the
+    """Return a copy: its own head, then the frozen message with the copy's values in place of the
     placeholders, escaped in HTML.
     """
     text, html = _pieces(message, placeholders)
@@ -378,7 +378,7 @@ def complete(
 
 @lru_cache(maxsize=8)  # the thousands of copies of one digest are made one after the other
 def _pieces(message: bytes, placeholders: Copy) -> tuple[list[bytes], list[bytes]]:
-    """Cut text and HTML at the placeholders, which are pieces, too."""
+    """Split text and HTML into placeholders and the pieces between them."""
     for placeholder in map(str.encode, placeholders):
         message = message.replace(placeholder, b"\0" + placeholder + b"\0")
     text, separator, html = message.partition(_HTML_PART)
@@ -394,14 +394,14 @@ _ATOMS = re.compile(r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~ -]*")
 
 
 def own_headers(to: Subscriber, message_id: str, ways_out: Sequence[str] = ()) -> bytes:
-    """Return a recipient's own headers, in UTF-8 if the address needs it (RFC 6532). Where the
-    first way out is a page, mail programs may use it with one click (RFC 8058).
+    """Return a recipient's own headers, in UTF-8 if the address needs it (RFC 6532). If the first
+    of `ways_out` is a page, mail programs may call it with one click (RFC 8058).
     """
     headers = [
         _header("To", _mailbox(to.name, to)),
         f"Message-ID: {message_id}",
     ]
-    if ways_out:  # in one line: clients read no folded URI
+    if ways_out:  # on one line: mail programs do not unfold URIs
         uris = ", ".join(f"<{uri}>" for uri in ways_out)
         headers.append(f"List-Unsubscribe: {uris}")
     if len(ways_out) > 1:
@@ -415,7 +415,7 @@ def _headers(
     subject: str,
     at: datetime,
 ) -> list[str]:
-    """Return the headers of any mail; readers see `name` before the sender's address."""
+    """Return the headers that every mail has; `name` is shown before the sender's address."""
     return [
         _header("From", _mailbox(name, sender)),
         _header("Subject", _words(subject)),
@@ -442,7 +442,8 @@ def _mailbox(name: str, subscriber: Subscriber) -> str:
 def _words(line: str, plain: re.Pattern[str] = _ASCII) -> str:
     """Return a line of text as it is if every word is plain, else as encoded words (RFC 2047).
 
-    These end where words end: some readers show a space between them, and in a name all do.
+    These end at word ends if possible: some mail programs show a space between them, and in names
+    all do.
     """
     is_short = all(len(word) <= _WORD for word in line.split())
     if is_short and plain.fullmatch(line) and "=?" not in line:

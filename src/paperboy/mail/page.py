@@ -1,7 +1,7 @@
-"""Page of a digest, which a mail's templates see: text and numbers for readers. Pure.
+"""Page of a digest, as templates see it: text and numbers for readers. Pure.
 
-All text here is clean (`mail.text`), with TeX turned into Unicode, and not escaped: escaping is the
-templates' part. `emails/README.md` explains each name to the people who edit the templates.
+All text is clean (see `mail.text`), with TeX turned into Unicode, but not escaped: the templates do
+that. `emails/README.md` explains each name to people who edit the templates.
 """
 
 import re
@@ -56,10 +56,10 @@ from paperboy.topics import Block
 
 _BEST = 6  # titles; no inbox shows more of them
 _WORDS_A_MINUTE = 230
-_SHORT_NAME = 40  # characters of a title that stand for it
+_SHORT_NAME = 40  # characters of a title's short name
 # Licenses under which an abstract may be published again.
 _FREE = frozenset({"", "cc_by", "cc0", "cc0_ng"})
-MOST_SHOWN = 12  # authors of a paper, before the middle of the list is left out
+MOST_SHOWN = 12  # authors of a paper; a longer list loses its middle
 MOST_AUTHORS = 200  # of a paper, for reference managers
 
 
@@ -84,7 +84,7 @@ class Item:
 
     rank: int
     group: str  # "followed", "closest" or "also"
-    topic: str  # the name of the one that it serves best; empty: not known
+    topic: str  # name of the topic that it serves best; empty: unknown
     arxiv_id: str
     url: str
     pdf_url: str  # empty: there is none
@@ -92,17 +92,17 @@ class Item:
     code_url: str  # of a repository that its text names, or empty
     title: Prose
     category: str  # "cs.LG"; elsewhere after the name of its source
-    source: str  # its name; of a journal's paper, the journal's
+    source: str  # the source's name; for a journal's paper, the journal's
     institution: str  # of the corresponding author, or empty
     submitted: Day
     authors: tuple[Author, ...]
-    author_count: int  # also where `authors` was shortened
+    author_count: int  # of all authors, even if `authors` is shortened
     author_match: str  # the followed names, or empty
     possible_match: str  # authors with initials who may be followed ones, or empty
-    passed: bool  # whether its scores alone would have brought it
-    off_topic: bool  # less relevant than the list wants, as some by followed authors are
-    comment: Prose  # without an LLM: the words that it shares with the topics, if there are any
-    relevance: int | None  # None: an author match that nobody could score
+    passed: bool  # whether its scores alone qualify it
+    off_topic: bool  # too little relevant, as some papers by followed authors are
+    comment: Prose  # without an LLM: the words, if any, that it shares with the topics
+    relevance: int | None  # None: an author match without a score
     novelty: int | None
     abstract: Prose
     # In a row: the comment's first sentence or, without an LLM, one of the abstract.
@@ -118,9 +118,9 @@ class Part(NamedTuple):
     """Group of a digest."""
 
     kind: str  # as in Item.group
-    number: int  # of its papers, also where not all are shown
+    number: int  # of its papers, including hidden ones
     items: tuple[Item, ...]
-    topic: str = ""  # whose papers they are; empty: of no one
+    topic: str = ""  # of its papers; empty: none
 
 
 class TopicOfDay(NamedTuple):
@@ -139,9 +139,9 @@ class Piece(NamedTuple):
 
 
 class Sentence(NamedTuple):
-    """Sentence of the morning in brief. Papers that it does not name follow it by their titles."""
+    """Sentence of the morning in brief. The titles of papers that it does not name follow it."""
 
-    text: Prose  # up to its end
+    text: Prose  # without its full stop
     pieces: tuple[Piece, ...]  # the same in parts
     more: tuple[Piece, ...]
     end: str  # after both: its full stop, or nothing
@@ -149,9 +149,7 @@ class Sentence(NamedTuple):
 
 
 class Copy(NamedTuple):
-    """Values of one copy of a mail: a recipient's own, or the placeholders of the bytes that all
-    share.
-    """
+    """Values of one copy of a mail: a recipient's own, or the placeholders in the frozen bytes."""
 
     kicker: str = ""  # the first words of the mail: the brand, or that this is a test
     token: str = ""  # what an unsubscribe mail carries
@@ -161,29 +159,29 @@ class Copy(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Everything that a template may use, under the name `page`: these, and the list's options by
-    their names.
+    """Everything that templates can use as `page`: these fields, and the list's options by their
+    names.
     """
 
     mailing_list: MailingList  # without its subscribers
     copy: Copy
     title: str  # of the list
     date: Day  # local
-    brief: tuple[Sentence, ...]  # by an LLM; empty: the templates have a sentence
+    brief: tuple[Sentence, ...]  # by an LLM; empty: the templates write a sentence
     items: tuple[Item, ...]
 
-    # How many papers each section has, by group and topic, also where not all are shown.
+    # Papers of each section, by group and topic, including hidden ones.
     section_sizes: Counter[tuple[str, str]]
 
     topics_of_day: tuple[TopicOfDay, ...]  # in the order of their best papers
     minutes: int  # that the HTML takes to read
 
-    best: tuple[str, ...]  # titles for an inbox, by their scores, whatever their group
+    best: tuple[str, ...]  # titles for an inbox, best scores first, of any group
     best_why: str  # of the first of them, as in a row
     by_followed: tuple[str, ...]  # the followed authors of this digest's papers
     nearest: tuple[Item, ...]  # the best three below the thresholds, without a rank
     counts: Counts
-    model: str  # empty: nobody scored, for the list is of authors alone
+    model: str  # empty: nothing is scored, since the list only follows authors
     learned_from: str  # see Model
     spending: Spending | None  # None: no LLM
     shortfall: Shortfall | None
@@ -195,18 +193,18 @@ class Page:
     let_go: tuple[PaperLink, ...]
     unsubscribe_address: str
     unsubscribe_subject: str
-    unsubscribe_url: str  # the page of the way out, or without a site that mail as a link
-    unsubscribe_mail: str  # that mail as a link
-    looked_from: Day | None  # papers submitted before were not looked at; None: all were
-    sources: tuple[str, ...]  # names of the list's, and of its journals
+    unsubscribe_url: str  # the unsubscribe page or, without a site, the mail as a link
+    unsubscribe_mail: str  # the unsubscribe mail as a link
+    looked_from: Day | None  # papers submitted earlier were not considered; None: all were
+    sources: tuple[str, ...]  # names of the list's sources and journals
     journals: tuple[str, ...]  # names of its journals alone
-    late: tuple[str, ...]  # names of those whose papers are still to come
+    late: tuple[str, ...]  # names of the sources whose papers are still to come
     view_url: str = ""  # the page of the digest; empty: it has none
 
-    # The recipient's page of votes; with /up/ID or /down/ID one is chosen; empty: there is none.
+    # The recipient's voting page; /up/ID or /down/ID after it chooses a vote; empty: there is none.
     vote_url: str = ""
 
-    online: bool = False  # this is the page on the web, which is nobody's own copy
+    online: bool = False  # this is the page on the web, without personal data
     list_url: str = ""  # on the web, of a public list: the page of all its digests
     join_url: str = ""  # on the web, of an open list: where to sign up
     bib_url: str = ""  # on the web: the papers as BibTeX
@@ -218,7 +216,7 @@ class Page:
 
     @property
     def sections(self) -> tuple[Part, ...]:
-        """Return the items by their sections: those of the group "also" by their topics."""
+        """Return the items by section: a group, or a topic within the group "also"."""
         by_section = groupby(self.items, section_of)
         return tuple(
             Part(key[0], self.section_sizes[key], tuple(items), key[1]) for key, items in by_section
@@ -232,7 +230,7 @@ class Page:
 
     @property
     def sizes(self) -> Mapping[str, int]:
-        """Return how many papers each group has, also where not all are shown."""
+        """Return how many papers each group has, including hidden ones."""
         sizes = Counter[str]()
         for (kind, _), number in self.section_sizes.items():
             sizes[kind] += number
@@ -246,17 +244,17 @@ class Page:
         return most.name if most and is_most else ""
 
     def of_day(self, topic: str) -> int:
-        """Return how many papers serve a topic best, also those to read first."""
+        """Return how many papers, of any group, serve a topic best."""
         return sum(of_day.number for of_day in self.topics_of_day if of_day.name == topic)
 
     @property
     def categories(self) -> tuple[str, ...]:
-        """Return the list's categories for readers."""
+        """Return the list's categories, as shown to readers."""
         return tuple(named(self.mailing_list.categories))
 
     @property
     def exclude(self) -> tuple[str, ...]:
-        """Return the categories never taken for readers."""
+        """Return the list's excluded categories, as shown to readers."""
         return tuple(named(self.mailing_list.exclude))
 
     @property
@@ -270,7 +268,7 @@ class Page:
         return sum(self.section_sizes.values()) - len(self.items)
 
     def __getattr__(self, name: str) -> Any:
-        """Return an option of the list: `page.max_papers` needs a name in the template alone."""
+        """Return an option of the list, so that templates can use any, as `page.max_papers`."""
         return getattr(self.mailing_list, name)
 
 
@@ -283,8 +281,8 @@ def page_of(
     link: str = "",
     votes: bool = False,
 ) -> Page:
-    """Make the page of a digest, nothing shortened, as the plain-text part shows it. `web_url`: of
-    the site; `link`: the token of the digest's page there; `votes`: readers vote there.
+    """Return the page of a digest, nothing shortened. `link` is the token of the digest's page on
+    the site at `web_url`; with `votes`, readers vote there.
     """
     mailing_list = digest.mailing_list
     items = list[Item]()
@@ -343,10 +341,10 @@ def online(
     newer: str = "",
     indexed: bool = False,
 ) -> Page:
-    """Make the page of a digest on the web: all of it, also the papers over the cap, but the middle
-    of long lists of authors; and nothing personal. `list_url` is its list's page, if that is public,
-    and `join_url` where to sign up, if it is open. `older` and `newer` are the pages beside it.
-    Where search engines have `indexed` it, an abstract stands whole only if its license allows that.
+    """Return the page of a digest on the web, including papers over the cap; long author lists are
+    shortened, and nothing is personal. `list_url` is the list's page if it is public, `join_url`
+    its sign-up page if it is open; `older` and `newer` are the pages of the digests beside it. If
+    search engines may index the page (`indexed`), abstracts are whole only if their license allows.
     """
     shown = digest.entries + digest.over_cap
     papers = {entry.paper.id: entry.paper for entry in shown + digest.nearest}
@@ -441,7 +439,7 @@ def section_of(item: Item) -> tuple[str, str]:
 
 
 def _topics_of_day(items: Sequence[Item]) -> Iterator[TopicOfDay]:
-    """Yield the topics in the order of their best papers; followed authors' come last."""
+    """Yield the topics in the order of their best papers; papers by followed authors come last."""
     by_topic = defaultdict[str, list[Item]](list)
     for item in sorted(items, key=lambda item: item.group == Group.FOLLOWED):
         if item.topic:
@@ -485,8 +483,8 @@ def _sentences(brief: Iterable[BriefSentence], items: Iterable[Item]) -> Iterato
 
 
 def _is_name(words: str, title: Prose) -> bool:
-    """Check whether words of a sentence can stand for a paper: at least two of them, or the name
-    before its title's colon. Languages without spaces have no capitals either.
+    """Check whether words of a sentence can name a paper: at least two words, or the name before
+    its title's colon. A script without capitals is taken for one without spaces: any words can.
     """
     name = title.partition(": ")[0]
     is_unspaced = not words.isascii() and words.upper() == words.lower()
@@ -494,7 +492,7 @@ def _is_name(words: str, title: Prose) -> bool:
 
 
 def _linked(text: Prose, words: str, url: str) -> list[Piece]:
-    """Link the words in the text; empty if they do not stand there, or in the half of a script."""
+    """Return the text with the words linked; empty if it lacks them, or a script would be split."""
     name = unlinked(prose(words)).marked
     # ASCII: in some languages no space separates words.
     found = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text.marked, re.ASCII)
@@ -512,7 +510,7 @@ _LAST_WORDS = re.compile(r"(?: (?:a|an|and|at|by|for|from|in|of|on|the|to|with))
 
 
 def _short_name(title: Prose) -> str:
-    """Return the words by which a title is known: those before its colon, or its first ones."""
+    """Return a title's short name: the words before its colon, or its first words."""
     name = title.partition(": ")[0] or str(title)
     if len(name) <= _SHORT_NAME:
         return name
@@ -520,8 +518,8 @@ def _short_name(title: Prose) -> str:
 
 
 def without_middle(authors: tuple[Author, ...], most: int) -> tuple[Author, ...]:
-    """Shorten a long list of authors to the first names, the last (and "et al." after it), and the
-    followed ones at their places.
+    """Shorten a list of more than `most` authors to the first, the last (and "et al." after it) and
+    the followed ones; each gap becomes "…".
     """
     if len(authors) <= most:
         return authors
@@ -573,7 +571,7 @@ def comment_of(score: Score | None) -> Prose:
 
 
 def _without_markdown(comment: str) -> str:
-    """Return the words of a comment without bold type, code marks and bullets, which models like."""
+    """Return a comment without the bold type, code marks and bullets that models like."""
     plain = re.sub(r"(?m)^\s*(?:#{1,6}|[-*+]|\d+\.)\s+", "", comment)
     plain = re.sub(r"`+([^`]+)`+", r"\1", plain)
     return re.sub(r"\*\*(?=\S)(.+?)(?<=\S)\*\*", r"\1", plain)
@@ -588,7 +586,7 @@ def unsubscribe_subject(list_name: str, token: str) -> str:
 
 
 def unsubscribe_uri(address: str, list_name: str, token: str) -> str:
-    """Return a link to that mail, to a bare address with a domain in ASCII."""
+    """Return an unsubscribe mail as a link. The address is bare, with its domain in ASCII."""
     local, _, domain = address.rpartition("@")
     subject = unsubscribe_subject(list_name, token)
     return f"mailto:{quote(local)}@{domain}?subject={quote(subject)}"

@@ -1,9 +1,9 @@
-"""Templates of the operator: a digest as subject, HTML and plain text, and faults with their file
-and line.
+"""Templates: render a digest as subject, HTML and plain text; report faults with file and line.
 
-Jinja gives the plain text, and MJML that becomes the HTML. A fault is a `ConfigError`. For a list
-of the language pt-BR, each template is looked for in pt-BR/, then in pt/, then outside these. The
-operator's own, also outside a folder of a language, go before the shipped ones of that name.
+Jinja renders the plain text, and the MJML that becomes the HTML. A fault is a `ConfigError`. For a
+list in pt-BR, each template is looked up in pt-BR/, then in pt/, then in the main folder. A
+template of the operator's overrides the shipped one of its name; one in the main folder also
+overrides those in languages' folders.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ from paperboy.models import (
 from paperboy.sources import SOURCES
 
 HTML_BUDGET = 95_000  # bytes; Gmail clips from about 99,500
-_LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]+)*/")  # a folder of templates
-_ON_THE_WEB = "https://papers.example.org"  # of samples
+_LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]+)*/")  # a language's folder of templates
+_ON_THE_WEB = "https://papers.example.org"  # site of the samples
 _COPY_ROOM = 1_000  # bytes that a recipient's own values may add
 
 
-PageSample = tuple[str, Mapping[str, Any]]  # name of a page's template, and what it is given
-Samples = Callable[[Page], Iterable[PageSample]]  # of pages, given the page of a digest or note
+PageSample = tuple[str, Mapping[str, Any]]  # name of a page's template, and its values
+Samples = Callable[[Page], Iterable[PageSample]]  # from the page of a digest or note
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +65,8 @@ class Templates:
 
     @classmethod
     def load(cls, folders: Sequence[Path], brand: str = BRAND) -> Templates:
-        """Read each template, also those in folders of a language, from the first folder that has
-        it for a language or outside any. Raises ConfigError.
+        """Return all templates, including those in languages' folders; for each name, the first of
+        `folders` that has it counts. Raises ConfigError.
         """
         files_by_path: dict[str, Path] = {}
         for folder in reversed(folders):
@@ -92,8 +92,8 @@ class Templates:
         return cls(tuple(texts), brand)
 
     def to_readers(self, page: Page) -> Rendered:
-        """Render a digest, or the note of a morning on which no paper passed. ConfigError for a
-        broken template, or if no HTML within the budget exists.
+        """Render a digest, or a note if no paper passed. Raises ConfigError if a template is
+        broken, or if the HTML cannot fit the budget.
         """
         subject, preheader = self._inbox(page)
         page = replace(page, subject=subject, preheader=preheader)
@@ -114,16 +114,16 @@ class Templates:
         return Rendered(page.subject, html, text)
 
     def online(self, page: Page) -> str:
-        """Render the page of a digest or note on the web, by the templates of the mail. Errors as
-        for `to_readers`.
+        """Render the web page of a digest or note with the mail's templates. Raises as `to_readers`
+        does.
         """
         kind = "digest" if page.items else "note"
         page = replace(page, copy=Copy(self.brand))
         return self._html(f"{kind}.mjml.j2", page.language, page=page)
 
     def heading(self, page: Page) -> str:
-        """Return what a digest is called on the web: its best title, or of a note the subject.
-        Errors as for `to_readers`.
+        """Return a digest's title on the web: that of its best paper or, for a note, the subject.
+        Raises as `to_readers` does.
         """
         return page.best[0] if page.items else self._inbox(page)[0]
 
@@ -133,11 +133,11 @@ class Templates:
         language: str = "",
         **values: Any,
     ) -> str:
-        """Render a page of the site, `NAME.html.j2`. Errors as for `to_readers`."""
+        """Render a page of the site, `NAME.html.j2`. Raises as `to_readers` does."""
         return self._text(f"{name}.html.j2", language, **values)
 
     def confirmation(self, mailing_list: MailingList, url: str) -> Rendered:
-        """Render the mail that asks for a sign-up's confirmation. Errors as for `to_readers`."""
+        """Render the mail that asks to confirm a sign-up. Raises as `to_readers` does."""
         language = mailing_list.language
         values = {"title": one_line(mailing_list.title), "url": url}
         text = self._text("confirm.txt.j2", language, **values).strip() + "\n"
@@ -146,7 +146,7 @@ class Templates:
         return Rendered(one_line(subject), html, text)
 
     def alert(self, alert: Alert) -> Rendered:
-        """Render the operator's mail. Errors as for `to_readers`."""
+        """Render a mail to the operator. Raises as `to_readers` does."""
         clean = Alert(
             one_line(alert.headline),
             tuple(map(one_line, alert.paragraphs)),
@@ -157,8 +157,8 @@ class Templates:
         return Rendered(f"{self.brand}: {clean.headline}", html, text)
 
     def check(self, languages: Collection[str] = ()) -> None:
-        """Render samples of every kind of mail to readers and the operator, for lists in English and
-        in these languages. Raises ConfigError with what is wrong with the templates.
+        """Render samples of every mail to readers and the operator, in English and in these
+        languages. Raises ConfigError with all faults of the templates.
         """
         short = Alert("Something needs attention", ("It happened.", "This fixes it."))
         long = replace(short, details=("a/file:1: it",) * 60)
@@ -170,15 +170,15 @@ class Templates:
 
         for language in self._languages_of(languages):
             for number, digest in enumerate(_samples(language)):
-                web_url = "" if number % 3 == 1 else _ON_THE_WEB  # of each kind some without
+                web_url = "" if number % 3 == 1 else _ON_THE_WEB  # some of each kind without a site
                 with noted(problems):
                     self._try(digest, web_url)
 
         _raise_each_once(problems)
 
     def check_pages(self, languages: Collection[str], features: Sequence[Samples]) -> None:
-        """Render a sign-up's mail and the pages of the site, which concern no digest: its own,
-        and the features' by their samples. Raises ConfigError as `check`.
+        """Render samples of the confirmation mail and of all pages of the site, including the
+        features'. Raises ConfigError as `check` does.
         """
         problems = list[Problem]()
         for language in self._languages_of(languages):
@@ -203,17 +203,17 @@ class Templates:
         _raise_each_once(problems)
 
     def _inbox(self, page: Page) -> tuple[str, str]:
-        """Return the subject, and what an inbox shows after it."""
+        """Return subject and preheader."""
         inbox = self._text("inbox.txt.j2", page.language, page=page).strip()
         subject, _, preheader = inbox.partition("\n")
         return one_line(subject), one_line(preheader)
 
     def _languages_of(self, languages: Collection[str]) -> list[str]:
-        """Return English, and those of the languages whose folders lists of them use."""
+        """Return English, and the folders that lists in these languages use."""
         return ["en", *sorted(self.used(languages) - {"en"})]
 
     def used(self, languages: Collection[str]) -> set[str]:
-        """Return the folders in which templates for lists of these languages are looked for."""
+        """Return the folders that are searched for templates in these languages."""
         return {folder for language in languages for folder in self._folders(language)}
 
     @property
@@ -230,7 +230,7 @@ class Templates:
         return _sandbox(self, self._folders(language), escapes=escapes)
 
     def _try(self, digest: Digest, web_url: str) -> None:
-        """Render a sample as for readers, after trying what only a crowded morning shows. Raises
+        """Render a sample as a mail, and what only a digest of many papers shows. Raises
         ConfigError.
         """
         copy = Copy("1" * 32, "2" * 32, "3" * 32, "4" * 32)  # placeholders, as in any digest
@@ -258,7 +258,7 @@ class Templates:
                 shown = cut(shown, numbers)
                 self._html("digest.mjml.j2", page.language, page=shown)
 
-            # More than the text's contents take, and nothing that an LLM says of them.
+            # More papers than the text's table of contents lists, and no morning in brief.
             many = replace(page, items=crowded.items * 6, brief=())
             self._text("digest.txt.j2", page.language, page=many)
 
@@ -280,7 +280,7 @@ class Templates:
         kind: str,
         language: str = "",
     ) -> None:
-        """Raise ConfigError unless either part has the words of all that is needed."""
+        """Raise ConfigError unless both parts contain all the words needed."""
         problems = list[Problem]()
         parts = {"mjml": mail.html, "txt": " ".join(mail.text.split())}
         for ending, part in parts.items():
@@ -310,7 +310,7 @@ class Templates:
         source = self._text(name, language, **values)
         place = f"emails/{self._sandbox(language).file(name)}"
         try:
-            html: str = mjml.mjml2html(source, fonts={})  # else it loads fonts from Google
+            html: str = mjml.mjml2html(source, fonts={})  # by default it loads fonts from Google
         except ValueError as error:
             fix = "look for an unclosed tag, or one closed twice, in it and in the templates that it includes"
             what = f"MJML rejects the output of this template: {error}; {fix}"
@@ -335,14 +335,14 @@ class _Undefined(jinja2.StrictUndefined):
 
     __slots__ = ()
 
-    # As Jinja has it for all other methods.
+    # Jinja defines all other methods this way.
     __format__ = jinja2.StrictUndefined._fail_with_undefined_error
 
 
 @lru_cache(maxsize=8)
 def _sandbox(templates: Templates, folders: tuple[str, ...], *, escapes: bool) -> sandbox.Sandbox:
-    """Return a sandbox of the templates as these folders have them: of each, the first that has it;
-    else from outside any.
+    """Return a sandbox that reads each template from the first of these folders that has it, else
+    from the main folder.
     """
     texts = dict(templates.texts)
 
@@ -354,7 +354,7 @@ def _sandbox(templates: Templates, folders: tuple[str, ...], *, escapes: bool) -
         lambda name: texts.get(file(name)),
         file,
         undefined=_Undefined,
-        # What both parts of a mail include, such as their words, is escaped in HTML alone.
+        # Files that both parts include, such as `_words.j2`, are escaped only in HTML.
         autoescape=escapes,
         keep_trailing_newline=True,
     )
@@ -392,7 +392,7 @@ _PAPER = Paper(
 
 
 def _with_initials() -> Paper:
-    """Return a paper as of a source that gives initials, and perhaps by a followed author."""
+    """Return a paper of a source that gives initials, perhaps by a followed author."""
     key = next(source.key for source in SOURCES if source.key)
     return replace(
         _PAPER,
@@ -405,8 +405,8 @@ def _with_initials() -> Paper:
 
 
 def _samples(language: str) -> Iterator[Digest]:
-    """Yield digests and notes: something of everything, and as little as possible; tokens and
-    prices known and unknown.
+    """Yield digests and notes with everything and with as little as possible, with known and
+    unknown tokens and prices.
     """
     papers = [replace(_PAPER, id=f"2601.000{number}") for number in range(10, 40)]
     by_ada = replace(_PAPER, authors=("Ada Lovelace", *_AUTHORS))

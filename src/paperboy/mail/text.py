@@ -1,4 +1,4 @@
-"""Text made fit for a mail, though strangers wrote it: turned from TeX, shortened and wrapped. Pure."""
+"""Untrusted text made fit for a mail: converted from TeX, shortened and wrapped. Pure."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _SHORT = 6  # letters of a last word, with its full stop
 
 
 def tied(text: object) -> Markup:
-    """Return text as HTML in which a short last word holds on to the one before it, so as not to
-    stand alone on a line.
+    """Return text as HTML in which a no-break space ties a short last word to the one before it, so
+    that it never stands alone on a line.
     """
     html = escape(text)
     head, _, last = html.rpartition(" ")
@@ -35,13 +35,13 @@ _LONGEST_UNBROKEN = 30  # characters, which fit on any line
 
 
 def unbroken(text: str) -> str:
-    """Return a short name whose words stay on one line. Its hyphens stay: readers search for it."""
+    """Return a short name with no-break spaces. It keeps its hyphens: readers search for it."""
     return text if len(text) > _LONGEST_UNBROKEN else text.replace(" ", "\u00a0")
 
 
 def in_attribute(text: str) -> Markup:
-    r"""Return text in ASCII and entities alone, for places that MJML copies into an attribute: other
-    characters would come out of it as Rust writes them, as `\u{301}`.
+    r"""Return text as ASCII and entities, for places that MJML copies into an attribute: it would
+    write other characters as Rust does, such as `\u{301}`.
     """
     html = str(escape(text)).replace("\\", "&#92;")
     safe = html.encode("ascii", "xmlcharrefreplace").decode()
@@ -54,10 +54,10 @@ _TAGS = {SUP: "<sup>", SUP_END: "</sup>", SUB: "<sub>", SUB_END: "</sub>", SPACE
 
 
 class Prose(str):
-    """Clean line: a string as plain text shows it, which Jinja, where it escapes, prints as HTML
-    shows it.
+    """Clean line: a string in its form for plain text, which Jinja prints in its form for HTML
+    where it escapes.
 
-    Scripts that Unicode cannot write are legible in plain text ("10^9.5"), and elements in HTML.
+    Scripts that Unicode lacks are written as "10^9.5" in plain text, and as elements in HTML.
     """
 
     __slots__ = ("marked",)
@@ -78,15 +78,15 @@ class Prose(str):
 
 @lru_cache(maxsize=2048)  # lists share papers
 def prose(text: str, marked: Callable[[str], str] = to_marked) -> Prose:
-    """Make a title, an abstract or a comment fit for readers. `marked` reads the mark-up of a
-    paper's source; text by others may have TeX.
+    """Return a title, an abstract or a comment in a form for readers. `marked` reads the mark-up of
+    the paper's source; the default reads TeX.
     """
     return Prose(composed(marked(printable(text))))
 
 
 # Links
 
-JOINER = "\u2060"  # joins words, shows as nothing, and stands in no address
+JOINER = "\u2060"  # word joiner: invisible, and never part of an address
 _IN_LINK = re.compile(  # the places within what a mail program may take for a host, an address or a scheme
     r"(?<=\S[.\u2024\u3002\ufe52\uff0e\uff61])(?=[^\s!-~]{0,3}[^\W\d_])"  # evil.com, but not 3.5
     r"|(?<=\d\.)(?=\d+\.\d+\.\d)|(?:(?<=www)|(?<=ftp))(?=\.)|(?<=[^\W\d_])(?=:\S)|(?<=\d)(?=:/)"
@@ -96,15 +96,15 @@ _IN_LINK = re.compile(  # the places within what a mail program may take for a h
 
 
 def unlinked(text: Prose) -> Prose:
-    """Return the same for a reader, but without bare addresses that a mail program would make links
-    of by itself.
+    """Return the text with word joiners, so that mail programs do not turn bare addresses into
+    links.
     """
     return Prose(_IN_LINK.sub(JOINER, text.marked))
 
 
-# Of a path: in ASCII, not "..", whole, and without the full stop of a sentence.
+# Whole segment of a path: in ASCII, not "..", without the full stop of a sentence.
 _SEGMENT = r"(?:\.*+[\w-]){1,100}+(?!\.*[\w%+@-])"
-# In an owner's place, but the host's own.
+# Pages of the host itself, where a repository's owner would stand.
 _PAGES = "about|apps|explore|features|groups|login|marketplace|orgs|product|settings|sponsors|topics|users?"
 _REPOSITORY = re.compile(
     rf"""
@@ -121,8 +121,9 @@ def code_url(text: str) -> str:
     there is none.
 
     The text is an abstract or an authors' comment as its source has it: TeX's `\_`, `\url` and
-    `\href` are understood, and a link needs no scheme. As readers are shown it, it gives the same,
-    but for dashes in a link without a scheme. The result is ASCII, https, and has no query.
+    `\href` are understood, and links need no scheme. Text in its form for readers gives the same
+    result, except for links with dashes but no scheme. The result is ASCII and https, without a
+    query.
     """
     link = _REPOSITORY.search(re.sub(r"\{\\_\}|\\_", "_", text))
     return f"https://{link['host'].lower()}{link['path']}" if link else ""
@@ -149,8 +150,8 @@ _TELLS = re.compile(
 
 def telling_sentence(abstract: str) -> str:
     """Return the first sentence of an abstract that says what its authors did or found, such as "We
-    show that …", and the next where that is a short one; else its last one. It is shortened to
-    about 240 characters; of `Prose` it is `Prose`.
+    show that …", else its last sentence; if that is short, also the next. Shortened to about 240
+    characters. Returns `Prose` if given `Prose`.
     """
     if not isinstance(abstract, Prose):
         return str(telling_sentence(Prose(abstract)))
@@ -160,12 +161,12 @@ def telling_sentence(abstract: str) -> str:
 
 
 def first_sentence(text: Prose) -> Prose:
-    """Return the first sentence of a comment, and the next where that is a short one."""
+    """Return the first sentence of a comment; if it is short, also the next."""
     return _long_enough(_sentences(text))
 
 
 def _sentences(text: Prose) -> Sequence[str]:
-    """Return the sentences with their marks; the whole where one ends within a script."""
+    """Return the sentences with their marks; the whole text if one ends within a script."""
     marked = sentences(text.marked)
     return marked if all(map(has_whole_scripts, marked)) else [text.marked]
 
@@ -184,9 +185,9 @@ def has_whole_scripts(marked: str) -> bool:
 
 
 def shorten(text: str, limit: int) -> str:
-    """Shorten prose to about `limit` characters: whole sentences where one ends in the last two
-    thirds of the limit, else whole words. A text that was cut ends in an ellipsis. Of `Prose`, what
-    HTML shows counts, and no formula is cut.
+    """Shorten prose to about `limit` characters: to whole sentences if one ends in the last two
+    thirds of the limit, else to whole words. A cut text ends in an ellipsis. The length of `Prose`
+    is that of its text in HTML, and no formula is cut.
     """
     if not isinstance(text, Prose):
         return text if len(text) <= limit else f"{text[: cut(text, limit)]} …"
@@ -209,7 +210,7 @@ def shorten(text: str, limit: int) -> str:
 
 
 def clipped(text: str, limit: int) -> str:
-    """Shorten a line that is no prose, such as a title: whole words and an ellipsis. The result is
+    """Shorten a title or another line that is not prose, to whole words and an ellipsis. Returns
     a plain `str`.
     """
     if len(text) <= limit:
@@ -219,15 +220,15 @@ def clipped(text: str, limit: int) -> str:
 
 # Subjects
 
-_SIGN = r"[^\W\d_]{1,2}/[^\W\d_]{1,2}|[A-Z][a-z]?[ ]?[IVX]{1,4}"  # [Fe/H] and [O III], said by astronomers
+_SIGN = r"[^\W\d_]{1,2}/[^\W\d_]{1,2}|[A-Z][a-z]?[ ]?[IVX]{1,4}"  # astronomers' [Fe/H] and [O III]
 _PREFIXES = re.compile(
     rf"(?:(?i:re|fwd?|aw|wg)(?:\[\d+\])?\s*[:：]\s*|\[(?!(?:{_SIGN})\])[^\[\]]*\](?!\w)(?:\s*[:–—-])?\s*)+"
 )
 
 
 def bare_title(title: str) -> str:
-    """Return a title as the subject of a mail that is neither a reply nor tagged: "Re:", "Fwd:" and
-    "[…]" at its start are removed, repeated ones too. A title in brackets loses the brackets alone.
+    """Return a title for a subject, which must not look like a reply or a tagged mail: without
+    "Re:", "Fwd:" and "[…]" at its start, however many. A title in brackets loses only the brackets.
     """
     line = one_line(str(title))
     if match := _PREFIXES.match(line):
@@ -240,15 +241,15 @@ def bare_title(title: str) -> str:
 
 # Wrapping
 
-_BREAK = re.compile(r"[^\S\u00a0\u2007\u202f]+")  # all spaces but those that hold words together
+_BREAK = re.compile(r"[^\S\u00a0\u2007\u202f]+")  # all white space except no-break spaces
 _ADDRESS = re.compile(r"://|\w@\w|mailto:")
 
 
 @lru_cache(maxsize=4096)  # lists share papers
 def wrap(text: object, first: str = "", rest: str | None = None) -> str:
-    """Wrap the text (of anything that has one) into lines of at most 76 columns, without spaces at
-    their ends; `first` starts the first line, `rest` (`first`, if not given) the others. A word
-    longer than a line is broken, but no address.
+    """Wrap the text of an object into lines of at most 76 columns, without trailing spaces. `first`
+    starts the first line, `rest` (default: `first`) the others. A word longer than a line is broken
+    unless it is an address.
     """
     from rich.cells import cell_len, chop_cells  # noqa: PLC0415 - 20 ms and 3 MB, for which the daemon has no use
 

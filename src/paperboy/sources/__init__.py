@@ -1,4 +1,4 @@
-"""Sources of papers, a folder each. A line here makes it a source."""
+"""Sources of papers, one folder each. A folder becomes a source by its line here."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -12,7 +12,7 @@ from paperboy.sources.journals import JOURNALS
 from paperboy.sources.source import Links, Source
 from paperboy.tex import plain
 
-# arXiv comes last: any id that is no other's is its own.
+# arXiv comes last: it claims every id that no other source does.
 SOURCES: Sequence[Source] = (BIORXIV, MEDRXIV, JOURNALS, ARXIV)
 _BY_KEY = {source.key: source for source in SOURCES}
 
@@ -40,7 +40,7 @@ def links_of(paper: Paper) -> Links:
 
 
 def twins(paper: Paper) -> tuple[str, ...]:
-    """Return the ids that the same preprint may have at other sources, whose DOI arXiv names."""
+    """Return ids of the same preprint at other sources, by the DOI that arXiv gives."""
     if not paper.doi or source_of(paper.id) is not ARXIV:
         return ()
     ids = (source.read_id(paper.doi.strip()) for source in SOURCES if source is not ARXIV)
@@ -71,8 +71,8 @@ def categories(text: str) -> tuple[str, ...]:
 
 
 def _meant(text: str) -> str:
-    """Return the category of another source that is meant by its name, perhaps after the source's
-    with a wrong separator; empty if there is none.
+    """Return the category of another source that a name without prefix, or after a wrong separator,
+    means; empty if there is none.
     """
     first, *rest = re.split(r"[\s.:_/-]+", text.strip().lower(), maxsplit=1)
     for source in filter(lambda source: source.key, SOURCES):
@@ -83,7 +83,7 @@ def _meant(text: str) -> str:
 
 
 def category_name(category: str) -> str:
-    """Return a category for readers: "q-bio.GN", but "bioRxiv · genomics"."""
+    """Return a category as readers see it: "q-bio.GN", but "bioRxiv · genomics"."""
     source = source_of(category)
     name = category.partition("/")[2]
     if source is JOURNALS:
@@ -92,8 +92,8 @@ def category_name(category: str) -> str:
 
 
 def named(categories: Sequence[str]) -> Iterator[str]:
-    """Yield categories for readers: "q-bio.GN" or, of other sources or of several, "bioRxiv
-    (genomics, zoology)" and "arXiv (q-bio.GN)", and "bioRxiv" for all of it; journals by their
+    """Yield categories as readers see them: "q-bio.GN" if all are arXiv's, else by source, such as
+    "arXiv (q-bio.GN)", "bioRxiv (genomics, zoology)", or "bioRxiv" for all of it; journals by their
     names.
     """
     sources = sources_of(categories)
@@ -111,7 +111,7 @@ def named(categories: Sequence[str]) -> Iterator[str]:
 
 
 def source_names(categories: Sequence[str]) -> tuple[str, ...]:
-    """Return the names of these categories' sources; of journals their own."""
+    """Return the names of these categories' sources; journals have their own names."""
     names = list[str]()
     for source in sources_of(categories):
         of_source = [category for category in categories if source_of(category) is source]

@@ -64,8 +64,8 @@ class PoliteClient:
         self._http = Http(most=self.largest_reply, proxy=self.proxy)
 
     def _retried(self, ask: Callable[[], _Page]) -> _Page:
-        """Ask until there is no fault. Raises FaultError after the last try, or earlier if a retry
-        would not help or would have to wait too long.
+        """Call `ask` until it succeeds; return its result. Raises FaultError after the last try, or
+        earlier if a retry would not help or would have to wait too long.
         """
         attempt = 0
         while True:
@@ -124,8 +124,8 @@ class PoliteClient:
 
 
 def quoted(foreign: str | bytes) -> str:
-    """Quote a server in a message: one line of at most 120 characters, without mark-up, safe for a
-    log.
+    """Return a server's words for a message: one line of at most 120 characters, without mark-up,
+    safe for a log.
     """
     start = foreign[:2_000]
     text = start if isinstance(start, str) else start.decode(errors="replace")

@@ -5,7 +5,7 @@ import re
 from paperboy.sources import SOURCES
 
 _LONGEST = 500  # characters, of a link with an id
-# Of the one source whose ids have no prefix, and whose `read_id` returns any text.
+# For the one source whose ids have no prefix: its `read_id` accepts any text.
 _BARE_ID = re.compile(
     r"\d\d(?:0[1-9]|1[0-2])\.\d{4,5}|[a-z]+(?:-[a-z]+)?/\d\d(?:0[1-9]|1[0-2])\d{3}", re.ASCII
 )
@@ -15,7 +15,7 @@ _DOI = re.compile(r"\b10\.\d{4,9}/\S+", re.ASCII)
 
 
 def id_in(text: str) -> str:
-    """Return the id of a preprint that a text is, or that a link leads to; empty if there is none."""
+    """Return the preprint id that a text is, or that a link contains; empty if there is none."""
     written = text.strip()
     if len(written) > _LONGEST:
         return ""

@@ -27,8 +27,8 @@ class Batch:
 
 
 class Calendar(Protocol):
-    """Calendar of a source's batches. Every instant is aware; `deferred` are holidays that the
-    operator has added, for a source that has some.
+    """Calendar of a source's batches. All instants are aware; `deferred` are holidays added by the
+    operator, for a source that has holidays.
     """
 
     def newest_batch(self, now: datetime, deferred: Collection[date] = ...) -> Batch:
@@ -42,8 +42,8 @@ class Calendar(Protocol):
     def start_of_newest(
         self, published: Iterable[datetime], now: datetime, deferred: Collection[date] = ...
     ) -> datetime:
-        """Return where a new list starts: with the newest batch that has one of the papers
-        submitted then.
+        """Return where a new list starts: at the newest batch that includes one of the instants
+        `published`.
         """
 
 
@@ -55,10 +55,10 @@ MissingIds = Callable[[Mapping[str, Collection[str]]], Sequence[str]]
 class Fetched:
     """Result of a complete fetch."""
 
-    papers: Sequence[Paper]  # all of the window
+    papers: Sequence[Paper]  # all papers of the window
     news: bool  # the newest batch is here, and it is today's
     missing: str = ""  # why the source is late, for people, while its newest batch may still come
-    # Categories that could not be read, and why, of a source that reads each on its own.
+    # Categories that could not be read, and why; only of a source that reads each on its own.
     failures: Mapping[str, str] = field(default_factory=dict)
     older: Callable[[MissingIds], Sequence[Paper]] = lambda _: ()
     """Missing papers from before the window that the source shows again today. Raises FeedError."""
@@ -68,8 +68,8 @@ class Feed(Protocol):
     """Connection of a home to a source."""
 
     def window(self, now: datetime, last_fetch: datetime | None) -> datetime:
-        """Return from when on papers are to be fetched, given the last complete fetch of the same
-        categories.
+        """Return the instant since which to fetch papers, given the last complete fetch of the
+        same categories.
         """
 
     def fetch(
@@ -80,9 +80,9 @@ class Feed(Protocol):
         newest: datetime | None,
         progress: Advance,
     ) -> Fetched:
-        """Return all papers submitted to any of these categories since an instant. `newest` is the
-        submission of the newest one stored; `progress` is called with the number of papers so far
-        and in all. Raises FeedError.
+        """Return all papers submitted to any of these categories since an instant. `newest` is when
+        the newest stored paper was submitted; `progress` is called with the numbers of papers so
+        far and in total. Raises FeedError.
         """
 
     def by_ids(self, ids: Sequence[str]) -> Sequence[Paper] | None:
@@ -106,8 +106,8 @@ class FirstRead(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Source:
-    """Source of papers. Its `key` begins its ids, as "biorxiv:", and its categories, as "biorxiv/".
-    Only arXiv's is empty, and what belongs to no other source is arXiv's.
+    """Source of papers. Its `key` begins its ids, as in "biorxiv:", and its categories, as in
+    "biorxiv/". Only arXiv's key is empty; whatever belongs to no other source is arXiv's.
     """
 
     name: str  # as readers know it
@@ -118,7 +118,7 @@ class Source:
     links: Callable[[str, int], Links]  # of a paper, by its id and version
     citation: Callable[[Paper], Mapping[str, str]]  # BibTeX fields that only this source has
     calendar: Calendar
-    waits: bool  # while it is late its lists wait, even with papers of another source
+    waits: bool  # while it is late, its lists wait, even if another source has papers
     status_page: str  # where it reports its outages
     if_late: str  # what the operator may do; empty: nothing
     connect: Callable[..., Feed]
@@ -126,8 +126,8 @@ class Source:
     the URLs by category, where it has `first_read`.
     """
 
-    # Only of a source of feeds, which an operator names, and each of which is read on its own: how a
-    # paper is kept, given the one that is known, the instant, and whether its category was read before.
+    # Only for a source of feeds that the operator names, each read on its own: returns a paper as
+    # it is stored, given the known one, the instant, and whether its category was read before.
     first_read: FirstRead | None = None
 
 

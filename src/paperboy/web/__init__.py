@@ -1,3 +1,1 @@
-"""The readers' room: its server, and the page where they leave a list. Features bring the other
-pages.
-"""
+"""The site for readers: its server and the unsubscribe page. Features add the other pages."""

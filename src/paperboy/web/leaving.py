@@ -3,7 +3,7 @@
 GET  /leave/TOKEN       the page with its button; changes nothing
 POST /leave/TOKEN       the one click: acts on any POST, whatever its body
 POST /leave/TOKEN/now   the button
-POST /leave/TOKEN/undo  comes back, if the person left by themselves
+POST /leave/TOKEN/undo  subscribes again, if the person left by themselves
 
 Its words are in `emails/_room.j2`.
 """
@@ -15,7 +15,7 @@ from paperboy.web.visit import Visit, found
 
 
 def show(visit: Visit, token: str) -> Response:
-    """Show the page; for a mail program's POST leave at once, with a short answer, no redirect."""
+    """Show the page; on a mail program's POST leave at once, with a short answer, no redirect."""
     if visit.request.method == "POST":
         _leave(visit, token, "left by one click in a mail program")
         return Response("You are off this list.\n", mimetype="text/plain")
@@ -60,7 +60,7 @@ def _page(visit: Visit, token: str, state: str = "on") -> Response:
     language = ""
     list_url = ""
     mailing_list = visit.home.find(reader.list_name)
-    if mailing_list:  # else the file no longer has it
+    if mailing_list:  # None if the file no longer has it
         title = mailing_list.title
         language = mailing_list.language
         list_url = visit.list_url(mailing_list)

@@ -14,7 +14,7 @@ from paperboy.web.site import Site
 
 
 class _Parser(HTTPRequestParser):
-    """Parser that refuses a request with two framings, where waitress would believe the chunks."""
+    """Parser that refuses requests with two framings; waitress itself would use the chunks."""
 
     def parse_header(self, header_plus: bytes) -> None:
         super().parse_header(header_plus)
@@ -28,7 +28,8 @@ class _Parser(HTTPRequestParser):
 def server(site: Site, host: str, port: int) -> BaseWSGIServer | MultiSocketServer:
     """Return a listening server. Raises OSError.
 
-    Its main loop reads requests and writes answers, so a slow client costs a connection, no thread.
+    Its main loop reads requests and writes answers, so a slow client takes up a connection, but no
+    thread.
     """
     HTTPChannel.parser_class = _Parser
     # It would log a line for each request that has to wait.

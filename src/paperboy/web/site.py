@@ -1,7 +1,7 @@
 """The site as a WSGI application: routes, headers, and the version of the home in force.
 
-No cookies, no scripts, and no change by GET: a token in the path is the only authority. Each
-request opens the database anew, so that the next one sees a restored backup.
+No cookies, no scripts, and GET changes nothing: the only authorisation is a token in the path.
+Each request opens the database anew, so that a restored backup takes effect at once.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class _Day(BaseConverter):
 
 
 class _Version(NamedTuple):
-    """Version of the home's files that was read last."""
+    """Version of the home's files, as last read."""
 
     app: App
     name: str
@@ -93,7 +93,7 @@ class Site:
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         request = Request(environ)
-        page = "no page"  # for the log, which shows no path: paths hold tokens
+        page = "no page"  # for the log, which omits paths since they hold tokens
         try:
             app, version = self.version()
             base = urlsplit(app.settings.web_url).path
@@ -153,8 +153,8 @@ class Site:
         return response
 
     def version(self) -> _Version:
-        """Return the current version, reloaded if there is a newer one. The previous version stays
-        while another thread reloads, and while a file is broken.
+        """Return the current version, reloaded if the files have changed; the previous one while
+        another thread reloads, and while a file is broken.
         """
         if not self._lock.acquire(blocking=False):
             return self._version

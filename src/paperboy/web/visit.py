@@ -1,4 +1,4 @@
-"""A request to the site, its means, and the answers that all pages share."""
+"""A request to the site, what it needs, and the answers that all pages share."""
 
 import hashlib
 import logging
@@ -36,9 +36,7 @@ class Visit:
 
     @property
     def web_url(self) -> str:
-        """Return the address of the site, with which every link begins, whatever host the request
-        names.
-        """
+        """Return WEB_URL, the base of every link; the Host header is ignored."""
         return self.home.settings.web_url
 
     def list_url(self, mailing_list: MailingList) -> str:
@@ -46,21 +44,21 @@ class Visit:
         return f"{self.web_url}/list/{mailing_list.name}" if mailing_list.is_public else ""
 
     def join_url(self, mailing_list: MailingList) -> str:
-        """Return where to sign up, or an empty string if the list takes nobody."""
+        """Return the list's sign-up page, or an empty string if it takes no sign-ups."""
         takes = mailing_list.open and not mailing_list.paused
         return f"{self.web_url}/list/{mailing_list.name}/join" if takes else ""
 
     @staticmethod
     def looks_for(mailing_list: MailingList) -> str:
-        """Return the list's topics in one line: their names or, without several, their words;
-        empty if a library stands in for them, or the list is of authors alone.
+        """Return the list's topics in one line: their names if there are several, else their
+        text; empty if a library replaces them, or if the list only follows authors.
         """
         wanted = topics.read(mailing_list.topics)
         texts = (block.text for block in wanted.blocks if block.kind != "heading")
         return " · ".join(wanted.names if len(wanted.names) > 1 else texts)
 
     def thaw(self, archived: Archived) -> Digest:
-        """Return a frozen digest as a value. Raises StoreError."""
+        """Return a frozen digest, loaded. Raises StoreError if it is damaged."""
         try:
             return archive.load(archived.shown, self.store.papers.by_id)
         except (ValueError, KeyError, TypeError) as error:
@@ -71,9 +69,9 @@ class Visit:
 
     @property
     def from_a_click(self) -> bool:
-        """Return whether a person may have pressed the button.
+        """Check whether a person may have pressed the button.
 
-        Browsers send Sec-Fetch-User with a real click alone; if a script submits the form, they
+        Browsers send Sec-Fetch-User only with a real click; if a script submits the form, they
         send the other Fetch Metadata without it. Old clients send none.
         """
         headers = self.request.headers
@@ -85,9 +83,9 @@ class Visit:
     def unless_known(
         self, state: Sequence[object], make: Callable[[], Response], cache: str
     ) -> Response:
-        """Return what `make` renders, with an ETag; or 304, and render nothing, if the visitor has
-        it. `state` is all of the database that the page depends on, but for the titles of papers on
-        pages that change with the next digest. `cache` is its Cache-Control.
+        """Return what `make` renders, with an ETag; or 304, without rendering, if the visitor has
+        it. `state` is everything in the database that the page depends on; titles of papers may be
+        missing if the page changes with the next digest anyway. `cache` is the Cache-Control.
         """
         shown = repr((self.version, self.request.full_path, state))
         etag = hashlib.sha256(shown.encode()).hexdigest()[:32]
@@ -113,16 +111,16 @@ class Visit:
 
 
 def common_language(lists: Iterable[MailingList]) -> str:
-    """Return the language that all these lists have, for pages of none of them; English, if they
-    have several.
+    """Return the language that all these lists share, for pages that belong to no list; empty
+    (English) if they differ.
     """
     languages = {mailing_list.language for mailing_list in lists}
     return languages.pop() if len(languages) == 1 else ""
 
 
 def rendered(home: Home, templates: Templates, render: Callable[[Templates], str]) -> str:
-    """Render a page from the operator's templates or, where they are broken, from the shipped ones,
-    since nobody may be kept from leaving. Raises ConfigError if those are broken, in a checkout.
+    """Render a page from the operator's templates or, if they are broken, from the shipped ones:
+    readers can always leave. Raises ConfigError if those are broken, too, as in a checkout.
     """
     try:
         return render(templates)

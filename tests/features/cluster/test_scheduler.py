@@ -97,7 +97,7 @@ def test_cluster_is_looked_at_and_a_morning_does_without_one_that_is_gone(
         (found,) = about("cluster", check(small_home, offline=False))
         assert found == Finding(
             "cluster",
-            "1 worker with 1 thread, which compose where a morning has more than 16 lists",
+            "1 worker with 1 thread, which compose mornings of more than 16 lists",
         )
         dask.workers[0].kill()
         dask.workers[0].wait()

@@ -34,8 +34,8 @@ def test_key_of_the_selector_is_looked_up(
             with app_at(home, lambda: NOON) as app:
                 (said,) = check(app)
         found.append((said.message, said.exit_code, said.note))
-    none = f"{name} has no key: fix DKIM_SELECTOR, or publish the record that whoever signs your mail names"
-    wrong = f"{name} has another key than DKIM_KEY, so every signature is wrong; publish its public half"
+    none = f"{name} has no key: fix DKIM_SELECTOR, or publish the record that your relay or signing service names"
+    wrong = f"{name} does not match DKIM_KEY, so every signature is wrong; publish the public half of DKIM_KEY"
     assert found == [
         (none, int(signs), not signs),
         (none, int(signs), not signs),

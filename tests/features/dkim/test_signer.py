@@ -132,11 +132,11 @@ def test_usual_forms_of_a_key_are_read(tmp_path: Path) -> None:
         (None, "there is no {path}; name the file with the private key"),
         (
             "",
-            "{path} is no private RSA key in PEM, without a passphrase; openssl genrsa 2048 makes one",
+            "{path} is not a private RSA key in PEM without a passphrase; openssl genrsa 2048 makes one",
         ),
         (
             "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIA==\n-----END PRIVATE KEY-----\n",
-            "is no private RSA key",
+            "is not a private RSA key",
         ),
     ],
     ids=["missing", "empty", "ed25519"],

@@ -327,7 +327,7 @@ def test_list_that_is_gone_by_then_ends_the_sign_up(open_web: Web) -> None:
     confirmed(web)
     web.world.write("subscribers.yaml", OPEN.replace("name: foundations", "name: basics"))
     ran = web.run("once", "--list", "basics")
-    assert "foundations: somebody signed up, but the list takes no sign-ups any more" in ran.err
+    assert "foundations: somebody signed up, but the list no longer takes sign-ups" in ran.err
     assert [(row.stage, row.problem) for row in rows(web)] == [("ended", "")]
 
 

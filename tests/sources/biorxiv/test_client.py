@@ -317,7 +317,7 @@ def test_count_that_is_too_large_is_whole_and_logged(
     assert ids(asked.fetch()) == ids(server.records)
     assert cursors(server) == [0, 30, 60, 70, 70]
     assert asked.waits == [1.0] * 5
-    assert f"biorxiv: 70 of {70 + surplus} records that it counts are there" in caplog.text
+    assert f"biorxiv: received 70 of the {70 + surplus} records that it counts" in caplog.text
 
 
 # records that cannot be read

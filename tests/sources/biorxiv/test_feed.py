@@ -170,7 +170,7 @@ def test_probe_counts_the_records_of_two_days(server: BiorxivServer) -> None:
     assert (request.since, request.until) == ("2026-11-18", "2026-11-19")
     answer, lack = feed_of(server, "medRxiv").probe("medrxiv/oncology")
     assert "it has 0 records of Wednesday and Thursday" in answer
-    assert lack == "it is late while it has none of yesterday"
+    assert lack == "it has none of yesterday, so it is late"
 
 
 @pytest.mark.parametrize(

@@ -100,9 +100,9 @@ def test_record_becomes_a_paper() -> None:
         ({"date": 20261118}, "with a bad date"),
         ({"date": None}, "with a bad date"),
         ({"doi": "10.1101/2026.11.17.26700001"}, {"doi": "10.1101/2026.11.17.26700001"}),
-        ({"doi": "10.1038/s41586-026-00001-1"}, "without a DOI of theirs"),
-        ({"doi": MISSING}, "without a DOI of theirs"),
-        ({"doi": f"{DOI}/../../etc"}, "without a DOI of theirs"),
+        ({"doi": "10.1038/s41586-026-00001-1"}, "without a DOI of bioRxiv or medRxiv"),
+        ({"doi": MISSING}, "without a DOI of bioRxiv or medRxiv"),
+        ({"doi": f"{DOI}/../../etc"}, "without a DOI of bioRxiv or medRxiv"),
         ({"server": "medRxiv"}, "of another server"),
         ({"server": MISSING}, {"id": f"biorxiv:{DOI}"}),
         ({"version": 1}, {"version": 1}),  # an integer for text
@@ -257,7 +257,7 @@ def test_record_that_is_none_is_named_by_its_place() -> None:
     page = read_page(
         reply(record(1), "a record", cursor=30, total=40), "biorxiv", WINDOW, cursor=30
     )
-    assert page.bad == ("record 32 without a DOI of theirs",)
+    assert page.bad == ("record 32 without a DOI of bioRxiv or medRxiv",)
 
 
 @pytest.mark.parametrize(
@@ -388,4 +388,4 @@ def test_what_nobody_can_see_or_no_disk_can_hold_is_left_out() -> None:
     assert of.title == of.abstract == of.institution == of.corresponding == "ab[31mc"
     assert of.authors == ("ab[31mc",)
     page = read(record(1, doi=evil), record(2))
-    assert page.bad == (r"a\ud800b\x1b[31m\u202ec\x00 without a DOI of theirs",)
+    assert page.bad == (r"a\ud800b\x1b[31m\u202ec\x00 without a DOI of bioRxiv or medRxiv",)

@@ -5,8 +5,7 @@ from paperboy.service.feature import Feature, lazily
 
 SHIFT = 1 << 16  # more than a digest's papers
 
-# The triggers also run while this folder is left out: put back, it knows what was frozen and
-# deleted meanwhile.
+# The triggers also run while this folder is left out, so that the index is right once it is back.
 _TABLES = Tables(
     name="archive",
     migrations=(

@@ -18,9 +18,7 @@ _STOP_WORDS = {
 
 
 def bibtex(papers: Iterable[Paper]) -> str:
-    """Return an entry for each paper, each with a key of its own: @article where there is a journal,
-    else @misc.
-    """
+    """Return an entry for each paper, with unique keys: @article if in a journal, else @misc."""
     entries: dict[str, str] = {}
     for paper in papers:
         stem = _key(paper)
@@ -106,7 +104,7 @@ def _title(paper: Paper) -> str:
 
 
 def balanced(text: str) -> bool:
-    """Return whether the braces match, so that BibTeX takes the text for one field's value."""
+    """Check whether the braces match, so that BibTeX takes the text for one field's value."""
     depth = 0
     for brace in re.findall(r"[{}]", text):
         depth += 1 if brace == "{" else -1

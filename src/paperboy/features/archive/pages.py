@@ -155,7 +155,7 @@ def past(visit: Visit, name: str) -> Response:
 
 
 def search(visit: Visit, name: str) -> Response:
-    """Show a list's papers that match the visitor's words, or the one of which they are the id."""
+    """Show a list's papers that match the visitor's words, or the one whose id these are."""
     mailing_list = public(visit, name)
     about = _about(visit, mailing_list)
     query = one_line(visit.request.args.get("q", "")[:_LONGEST_QUERY])
@@ -227,7 +227,7 @@ def _about(visit: Visit, mailing_list: MailingList) -> dict[str, Any]:
 
 
 def _digests(visit: Visit, ids: Collection[int]) -> list[Archived]:
-    """Return these digests, newest first, but for damaged ones."""
+    """Return these digests, newest first, without damaged ones."""
     query = f"{ARCHIVED} and id in (select value from json_each(?)) order by date desc"
     return visit.store.database.rows(query, [list(ids)], Archived, skip_corrupt=True)
 
@@ -256,7 +256,7 @@ def _titles(visit: Visit, ids: Collection[int]) -> dict[int, list[Prose]]:
 
 
 def digest(visit: Visit, **where: Any) -> Response:
-    """Return the digest behind a link, or of a public list's day."""
+    """Return the page of a digest, by its link or by a public list's name and day."""
     archived, mailing_list = _archived(visit, **where)
     list_page = visit.list_url(mailing_list)
     day = [archived.list_name, archived.date]
@@ -281,7 +281,7 @@ def digest(visit: Visit, **where: Any) -> Response:
         )
         html = rendered(visit.home, visit.templates, lambda templates: templates.online(shown))
 
-        # The mail's HTML becomes a page here, so that restyled templates need not know what is added.
+        # The mail's HTML becomes a page here, so that restyled templates need no changes for it.
         head = visit.text(
             "meta",
             mailing_list.language,
@@ -318,13 +318,13 @@ def bib(visit: Visit, **where: Any) -> Response:
 
 
 def _versions(visit: Visit, archived: Archived) -> list[dict[str, Any]]:
-    """Return the versions of a digest's papers, whose text a newer one replaces."""
+    """Return the versions of a digest's papers; a newer version replaces a paper's text."""
     ids = [paper.paper_id for paper in _shown_papers(archived)]
     return visit.store.database.rows(_VERSIONS, [ids])
 
 
 def public(visit: Visit, name: str) -> MailingList:
-    """Return a list whose digests everybody may see, or raise NotFound."""
+    """Return a list whose digests everybody may see. Raises NotFound."""
     mailing_list = visit.home.find(name)
     if mailing_list is None or not mailing_list.is_public:
         raise NotFound
@@ -418,7 +418,8 @@ _ENTRY = Markup(
 
 # Queries
 
-# Days without a mail, too; before the oldest digest that is kept, a list would seem to have had no other.
+# Also days on which no paper passed, but none before the oldest digest that is kept: a list would
+# seem to have had only such days.
 _PAST = f"""
 select date, id, frozen, subject, author_matches + selected as papers, considered
 from days left join (select list, date, id, at as frozen, subject from digests where list = ? and {HAS_PAGE})

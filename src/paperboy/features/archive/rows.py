@@ -1,6 +1,6 @@
 """Full-text search over the papers of public lists' digests, in SQLite.
 
-A paper's row id is made of its digest's id and its rank there.
+A paper's row id combines its digest's id and its rank there.
 """
 
 import re
@@ -23,7 +23,7 @@ def waiting(database: Database, list_name: str) -> Archived | None:
 
 
 def add(database: Database, digest_id: int, papers: Iterable[tuple[int, str, str, str]]) -> None:
-    """Index the papers of a digest, each with its rank, and title, authors and abstract without
+    """Index the papers of a digest: for each its rank, and title, authors and abstract without
     TeX.
     """
     insert = "insert into paper_search (rowid, title, authors, abstract) values (?, ?, ?, ?)"
@@ -34,16 +34,16 @@ def add(database: Database, digest_id: int, papers: Iterable[tuple[int, str, str
 
 
 def find(database: Database, list_name: str, words: str, most: int) -> list[dict[str, Any]]:
-    """Return a list's papers that match all these words, the best first: id and date of the digest,
-    the place there, the title, and the authors' names.
+    """Return a list's papers that match all these words, best first: each with its digest's id and
+    date, its place there, its title and its authors' names.
     """
     query = expression(words)
     return database.rows(_FIND, [query, list_name, most]) if query else []
 
 
 def expression(text: str) -> str:
-    """Return an FTS5 query for a visitor's text: all its words, the last one as a prefix; empty
-    without words. Each is quoted, so that no operator of FTS5 is obeyed.
+    """Return an FTS5 query for a visitor's text: all its words, the last one as a prefix; empty if
+    it has none. The words are quoted, so that FTS5's operators have no effect.
     """
     words = re.findall(r"[^\W_]+", one_line(text))
     query = " AND ".join(f'"{word}"' for word in words)

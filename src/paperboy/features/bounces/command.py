@@ -29,11 +29,11 @@ def bounce(app: App) -> int:
     """Read a bounce, a complaint or an unsubscribe mail from standard input.
 
     Three bounces in a row suppress an address that does not exist. An unsubscribe mail suppresses
-    for its list. A complaint (ARF) suppresses at once: for the digest's list if only its Message-ID
-    is known, and for all lists if the reader's own token is. Any other mail is left alone.
+    its reader for its list. A complaint (ARF) suppresses at once: for the digest's list if only its
+    Message-ID is known, and for all lists if the reader's own token is. Other mail is left alone.
 
-    The exit code is 0, or 75 while the settings or the database cannot be used: then the mail
-    server tries again. `paperboy manual mail` shows how to pipe mail here from Postfix and Exim.
+    The exit code is 0, or 75 if the settings or the database cannot be used; the mail server then
+    tries again. `paperboy manual mail` shows how to pipe mail here from Postfix and Exim.
     """
     try:
         with deadline(_SECONDS):
@@ -60,8 +60,8 @@ def bounce(app: App) -> int:
 def deadline(seconds: float) -> Iterator[None]:
     """Raise TimeoutError in the block after this number of seconds.
 
-    A mail that is still being parsed then is left alone, since a retry would take as long; at any
-    other step the mail server tries again.
+    A mail that is being parsed at that time is left alone, since a retry would take as long; at
+    any other step the mail server tries again.
     """
 
     def end(_signal: int, _frame: FrameType | None) -> None:

@@ -11,11 +11,11 @@ _COMPLAINT = "complaint"  # a reader marked a mail as spam
 
 
 def words() -> Mapping[str, Words]:
-    """Return the words of a complaint."""
+    """Return the words for a complaint."""
     return {
         _COMPLAINT: Words(
             "{addresses} suppressed after a complaint",
-            "A reader marked a digest as spam, as their mail provider reports. What they no longer get is said below.",
+            "A reader marked a digest as spam, as their mail provider reports. Below is what they no longer get.",
             "Remove them from the lists' files. Many complaints make providers sort the mail of all readers into spam.",
         ),
     }
@@ -29,5 +29,5 @@ def problems(app: App) -> Iterator[Incident]:
 
 
 def no_more(list_name: str) -> str:
-    """Say what a reader who complained no longer gets; no name stands for all lists."""
+    """Return what a reader who complained no longer gets; an empty name means all lists."""
     return f"gets no more mail from {'that' if list_name else 'any'} list"

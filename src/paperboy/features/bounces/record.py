@@ -1,4 +1,4 @@
-"""Record a bounce, a complaint or a request to leave that `paperboy bounce` was given.
+"""Record what `paperboy bounce` reads: a bounce, a complaint or a request to leave.
 
 No lock is needed, even while a morning sends: each is one transaction.
 """
@@ -13,7 +13,7 @@ from paperboy.store.suppressions import THRICE
 
 
 def record(store: Store, mail: bytes, now: datetime) -> str:
-    """Do what a returned mail asks for; return what was done, without an address."""
+    """Do what a returned mail asks for; return what was done, without naming an address."""
     returned = read(mail)
     with store.transaction():  # so that an address erased at this moment stays erased
         if isinstance(returned, Bounce):

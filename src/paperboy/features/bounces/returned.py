@@ -1,7 +1,7 @@
 """Returned mail, parsed: a bounce, a complaint, or a request to leave a list. Pure.
 
-Anybody can write such a mail, so it counts only with something that cannot be guessed: the
-Message-ID of one copy, or a token. A forwarded mail gives both away.
+Anybody can write such a mail, so it counts only if it contains something that cannot be guessed:
+the Message-ID of one copy, or a token. A forwarded mail gives both away.
 """
 
 import email
@@ -66,8 +66,8 @@ class Request(NamedTuple):
 
 
 def read(mail: bytes) -> Bounce | Complaint | Request | None:
-    """Return what the mail asks for, or None if it is nothing that counts. Only the command's
-    deadline limits the time, which may be quadratic in the mail's length.
+    """Return what the mail reports or asks for, or None if it does not count. The time may be
+    quadratic in the mail's length; only the command's deadline limits it.
     """
     try:
         mail = mail[:MOST_BYTES]
@@ -84,7 +84,8 @@ def read(mail: bytes) -> Bounce | Complaint | Request | None:
             return Complaint(_field(ours, "Message-ID"), token) if _SPAM & types else None
 
         report = by_type.get("message/delivery-status")
-        # Only a mail server's own: automatic replies of helpdesks and people on leave contain numbers, too.
+        # Only a mail server's own text: automatic replies of helpdesks and people on leave contain
+        # numbers, too.
         is_robot = _ROBOT.search(_field(message, "From")) or _field(message, "X-Failed-Recipients")
         text = _text(parts) if report or is_robot else ""
         if reply := _reported(report) or (is_robot and _written(report, text)):
@@ -108,7 +109,7 @@ def read(mail: bytes) -> Bounce | Complaint | Request | None:
 
 
 def _is_ours(part: Message) -> bool:
-    """Check whether a part is our mail, or its headers alone, and not a report that somebody has
+    """Check whether a part is our mail, or only its headers, and not a report that somebody has
     forwarded.
     """
     return part.get_content_type() in _RETURNED and not any(
@@ -117,7 +118,7 @@ def _is_ours(part: Message) -> bool:
 
 
 def _returned(parts: Sequence[Message]) -> Message:
-    """Return our mail, or its headers alone, as the other side sends it back."""
+    """Return our mail, or only its headers, as the other side sent it back."""
     for part in filter(_is_ours, parts):
         text = part.get_payload(decode=True)
         if part.is_multipart():
@@ -145,7 +146,7 @@ def _text(parts: Sequence[Message]) -> str:
 
 
 def _reported(report: Message | None) -> str:
-    """Return the code and words of the first delivery that failed for good, also after days of
+    """Return the code and words of the first delivery that failed for good, even if after days of
     retries (status 4.x); empty if none has.
     """
     for block in report.walk() if report else ():

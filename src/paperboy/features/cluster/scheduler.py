@@ -38,7 +38,7 @@ def check(app: App) -> list[Finding]:
 
     threads = sum(worker["nthreads"] for worker in found)
     size = f"{counted(len(found), 'worker')} with {counted(threads, 'thread')}"
-    use = f"which compose where a morning has more than {WORTH_SHARING} lists"
+    use = f"which compose mornings of more than {WORTH_SHARING} lists"
     return [Finding("cluster", f"{size}, {use}")]
 
 
@@ -46,7 +46,7 @@ def check(app: App) -> list[Finding]:
 def workers(address: str) -> Iterator[Executor]:
     """Yield the workers of a Dask scheduler. Raises WorkersError."""
     with client(address) as dask:
-        yield dask.get_executor(pure=False)  # if pure, equal tasks would be done once
+        yield dask.get_executor(pure=False)  # if pure, equal tasks would run only once
 
 
 @contextmanager
@@ -56,9 +56,9 @@ def client(address: str) -> Iterator[Any]:
         import distributed  # it takes a second, and is an extra
     except ImportError as error:
         raise WorkersError(
-            "CLUSTER needs the extra [cluster], in this environment: it brings distributed"
+            "CLUSTER needs the extra [cluster], in this environment: it installs distributed"
         ) from error
-    # Whoever asked reports what matters.
+    # The caller reports what matters.
     for name in list(logging.root.manager.loggerDict):
         if name.startswith("distributed"):
             logging.getLogger(name).setLevel(logging.CRITICAL)

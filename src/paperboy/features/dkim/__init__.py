@@ -1,4 +1,4 @@
-"""DKIM: sign mail for a sender whose relay does not, and check the key that the sender's domain
+"""DKIM: sign mail if the sender's relay does not, and check the key that the sender's domain
 publishes.
 """
 

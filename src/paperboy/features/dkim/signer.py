@@ -1,8 +1,8 @@
 """DKIM signatures (RFC 6376), for senders without a relay that signs. RSA only: few servers verify
 anything else.
 
-dkimpy signs in pure Python, in some ten milliseconds a mail. By default it does not cover
-List-Unsubscribe-Post, and no mail program would offer the one-click unsubscribe (RFC 8058).
+dkimpy signs in pure Python, in some ten milliseconds a mail. By default it does not sign
+List-Unsubscribe-Post, and then no mail program offers one-click unsubscribing (RFC 8058).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from paperboy.service.feature import Finding, note
 from paperboy.service.probes import records, sender_domain
 
 _MADE_BY = "openssl genrsa 2048 makes one"
-_COVERED = (  # From twice, so that nobody adds another
+_COVERED = (  # From twice, so that nobody can add another
     b"from", b"from", b"to", b"reply-to", b"subject", b"date", b"message-id", b"mime-version", b"content-type",
     b"content-transfer-encoding", b"list-id", b"list-help", b"list-owner", b"list-post", b"list-unsubscribe",
     b"list-unsubscribe-post", b"feedback-id", b"auto-submitted",
@@ -60,7 +60,7 @@ class DkimSigner:
             return int(crypto.parse_pem_private_key(self.key)["modulus"])
         except Exception:  # noqa: BLE001 - dkimpy raises whatever its parsers do
             raise ValueError(
-                f"is no private RSA key in PEM, without a passphrase; {_MADE_BY}"
+                f"is not a private RSA key in PEM without a passphrase; {_MADE_BY}"
             ) from None
 
     def signed(self, message: bytes) -> bytes:
@@ -105,7 +105,7 @@ def _fault(message: str) -> ConfigError:
 
 
 def check(app: App) -> list[Finding]:
-    """Check whether the domain publishes a key for the selector, and the one that signs here."""
+    """Check that the domain publishes a key for the selector, and that this key signs here."""
     selector = app.settings.dkim_selector
     domain = sender_domain(app.settings)
     if not (selector and domain):
@@ -121,18 +121,18 @@ def check(app: App) -> list[Finding]:
         return [note("DKIM", f"DNS does not answer; {name} not checked")]
 
     if not keys:
-        fix = "fix DKIM_SELECTOR, or publish the record that whoever signs your mail names"
+        fix = "fix DKIM_SELECTOR, or publish the record that your relay or signing service names"
         missing = f"{name} has no key: {fix}"
         return [Finding("DKIM", missing, exit_code=1) if signer else note("DKIM", missing)]
     if signer and signer.modulus not in map(modulus, keys):
-        message = f"{name} has another key than DKIM_KEY, so every signature is wrong; publish its public half"
+        message = f"{name} does not match DKIM_KEY, so every signature is wrong; publish the public half of DKIM_KEY"
         return [Finding("DKIM", message, exit_code=1)]
     return [Finding("DKIM", f"{name} has {'the key of DKIM_KEY' if signer else 'a key'}")]
 
 
 def published(record: str) -> str:
-    """Return the key in a TXT record as a zone file writes it, split into strings anywhere; empty
-    if it was withdrawn.
+    """Return the key in a TXT record as zone files have it, in strings split anywhere; empty if it
+    was withdrawn.
     """
     text = "".join(re.findall(r'"((?:[^"\\]|\\.)*)"', record))
     key = re.search(r"(?:^|;)\s*p\s*=\s*([A-Za-z0-9+/][A-Za-z0-9+/=\s]*)", text)

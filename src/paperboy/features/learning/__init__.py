@@ -1,8 +1,8 @@
 """Learning: which papers are worth an LLM call, which readers may like, and a ranking for the
 embedded scorer.
 
-Each list learns from an LLM's scores, from readers' votes and from its library, beside the morning;
-a random sample measures what the shortlist misses.
+Each list learns from an LLM's scores, readers' votes and its library, outside the morning. A
+random sample measures what the shortlist misses.
 """
 
 from paperboy.models import Tables
@@ -32,7 +32,7 @@ create table learned (
     primary key (list, kind)
 ) strict;
 
--- Whoever is erased may have voted: what was learned from that is learned anew, from the votes that stay.
+-- An erased reader may have voted: drop the state, so that it is trained again without their votes.
 create trigger learned_from_reader after delete on readers
 begin delete from learned where kind = 'votes' and list = old.list; end
 """,
@@ -75,7 +75,7 @@ create table collections (      -- of Zotero
     },
 )
 
-_HELP = "Take the titles of a list's library anew, for a list without topics."
+_HELP = "Refresh the titles of a list's library, for a list without topics."
 _learning = lazily("learning.learning", "learning_of")
 
 FEATURE = Feature(

@@ -1,4 +1,4 @@
-"""`paperboy learn`: the titles of a list's library, taken anew."""
+"""`paperboy learn`: refresh the titles of a list's library."""
 
 import os
 from functools import partial
@@ -28,13 +28,13 @@ from paperboy.service.app import App
 )
 @click.pass_obj
 def learn(app: App, name: str) -> None:
-    """Take the newest titles of a list's library anew, for a list without topics.
+    """Refresh the titles of a list's library, for a list without topics.
 
-    They stand in prompts/library/LIST.txt: an LLM and the embedded scorer are given these alone.
-    You may edit them; this command replaces them, and keeps your file as LIST.txt~.
+    The newest titles are written to prompts/library/LIST.txt; an LLM and the embedded scorer see
+    only these. You may edit them; this command replaces them, and keeps your file as LIST.txt~.
 
-    New titles are new criteria: papers are scored by them from the next morning on, and a shortlist
-    begins to learn anew.
+    New titles are new criteria: the next morning scores papers by them, and a shortlist starts
+    learning afresh.
     """
     require_folder(app.path)
     loaded = settings.load(app.path, app.environ)
@@ -65,7 +65,7 @@ def learn(app: App, name: str) -> None:
         papers = f"the newest {papers}"
     changes = f", {new} of them new" if known else ""
     if before not in {"", text}:
-        changes += f"; what was there before is in {file.name}~"
+        changes += f"; the previous ones are in {file.name}~"
     say(
         f"The {counted(len(titles), 'newest title')} of {papers} in {mailing_list.library} "
         f"{'is' if len(titles) == 1 else 'are'} in {file}{changes}."

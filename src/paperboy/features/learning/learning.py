@@ -1,12 +1,11 @@
-"""Learning: training beside the morning, and in the morning the choice of papers worth an LLM call.
+"""Learning: train outside the morning; in the morning, choose the papers worth an LLM call.
 
     work      train a state for each list and kind: from an LLM's scores, readers' votes, its library
     of        the states of a list
-    learned   their influence on its morning
+    learned   how they change its morning
 
-A state of scores is trained on what has come since the last training, and never forgets; where its
-key has changed, it starts afresh with the last three months. One of votes or of a library always
-starts afresh.
+A state of scores is trained further on new scores, and never forgets; if its key has changed, it
+starts afresh from the last three months. States of votes or a library always start afresh.
 """
 
 import hashlib
@@ -50,24 +49,24 @@ from paperboy.store.incidents import Incident
 
 logger = logging.getLogger(__name__)
 
-_OFF = "shortlist"  # the problem that it is off, since it missed too much
+_OFF = "shortlist"  # the problem that a shortlist missed too much and is off
 
 _SOME = 5  # names of lists in a line
 _YOUNG = "{} (learned {papers} of {papers_needed} papers, day {days} of {days_needed})"
 
-BEGINS = timedelta(days=92)  # how far back a new state's examples go: all their texts are kept
+BEGINS = timedelta(days=92)  # how far back a new state's examples go; their texts are still stored
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Learning:
-    """Learning of one home's lists, as its settings want it."""
+    """Learning for one home's lists, according to its settings."""
 
     store: Store
     lessons: Lessons
     likes: Likes
-    criteria: Callable[[MailingList], str]  # by which an LLM scores a list, or scored it
+    criteria: Callable[[MailingList], str]  # by which an LLM scores, or scored, a list
     share: Share = 1.0  # of a day's papers that the LLM is asked about
-    ranks: bool = False  # the embedded scorer scores, and is given the rankings
+    ranks: bool = False  # the embedded scorer scores, with the rankings
 
     # In the morning
 
@@ -78,10 +77,10 @@ class Learning:
         followed: Collection[str],
         now: datetime,
     ) -> Learned:
-        """Return the influence of what the list has learned on its morning.
+        """Return how the list's learned state changes its morning.
 
-        The LLM is asked about everything while the list or its criteria are young, and in any case
-        about papers by followed authors and those of batches that the list has seen before.
+        The LLM is asked about all papers while the list or its criteria are new, and always about
+        papers by followed authors and those of batches that the list has seen before.
         """
         states = self.of(mailing_list)
         rankers = {
@@ -121,7 +120,7 @@ class Learning:
         return replace(choice, liked=liked)
 
     def of(self, mailing_list: MailingList) -> Mapping[ExampleKind, LearnedState]:
-        """Return the states that hold for the list, by kind."""
+        """Return the list's current states, by kind."""
         if not mailing_list.is_judged:
             return {}
         kinds = [
@@ -131,7 +130,7 @@ class Learning:
         return {kind: state for kind, state in states.items() if state}
 
     def freeze(self, mailing_list: MailingList, day: Day, _: int | None, at: datetime) -> None:
-        """Add the task to learn and the day's sample, and report if that switches `auto` off."""
+        """Add the learning task and the day's sample; report if the sample switches `auto` off."""
         name = day.list_name
         if self._due(mailing_list, at):
             self.store.tasks.add("learning", name, at)
@@ -146,7 +145,7 @@ class Learning:
     # Beside the morning
 
     def work(self, mailing_list: MailingList | None, now: datetime) -> str:
-        """Train a list's states on what is new; return why its library has to be read again."""
+        """Train a list's states on new examples; return why to retry (empty: no retry)."""
         if mailing_list is None:
             return ""
         trained = {
@@ -170,7 +169,7 @@ class Learning:
         return problem
 
     def _trained_on_scores(self, mailing_list: MailingList, now: datetime) -> LearnedState | None:
-        """Return the list's state after the scores since it was last trained; None: no scores."""
+        """Return the list's state, trained on scores since its last training; None: no scores."""
         state = self._state(mailing_list, ExampleKind.SCORES)
         papers = self.lessons.judged(
             mailing_list.name, self.criteria(mailing_list), now - BEGINS, state
@@ -247,7 +246,7 @@ class Learning:
         return self.lessons.state(mailing_list.name, kind, self._key(kind, mailing_list))
 
     def _key(self, kind: ExampleKind, mailing_list: MailingList) -> str:
-        """Return the key of a state: all that it depends on, beside its examples."""
+        """Return the key of a state: everything that it depends on, except its examples."""
         if kind is ExampleKind.VOTES:
             return ranking.FEATURES
         if kind is ExampleKind.LIBRARY:
@@ -256,7 +255,7 @@ class Learning:
 
 
 _LIKES = (ExampleKind.VOTES, ExampleKind.LIBRARY)  # which break ties of scores
-_SAID = (ExampleKind.SCORES, ExampleKind.VOTES)  # to readers
+_SAID = (ExampleKind.SCORES, ExampleKind.VOTES)  # that mails mention to readers
 
 
 def _strengths(ranker: LearnedRanker, papers: Sequence[Paper]) -> dict[str, float]:
@@ -265,7 +264,7 @@ def _strengths(ranker: LearnedRanker, papers: Sequence[Paper]) -> dict[str, floa
 
 
 def _liking(rankers: Sequence[LearnedRanker], papers: Sequence[Paper]) -> dict[str, float]:
-    """Return how much each paper is liked, by id: the rankers' strengths, each by its weight."""
+    """Return how much each paper is liked, by id: the weighted sum of the rankers' strengths."""
     liking = dict[str, float]()
     for ranker in rankers:
         for paper_id, strength in _strengths(ranker, papers).items():
@@ -274,7 +273,7 @@ def _liking(rankers: Sequence[LearnedRanker], papers: Sequence[Paper]) -> dict[s
 
 
 def is_young(state: LearnedState | TrainingProgress, now: datetime) -> bool:
-    """Return whether too little was learned for a shortlist."""
+    """Check whether too little was learned for a shortlist."""
     return state.examples < LEAST_EXAMPLES or now - state.oldest < LEAST_AGE
 
 
@@ -297,16 +296,16 @@ def learning_of(app: App) -> Learning:
     )
 
 
-# What the operator sees of it
+# Reports to the operator
 
 
 def words() -> Mapping[str, Words]:
-    """Return the words of a shortlist that is switched off."""
+    """Return the words for a shortlist that is switched off."""
     return {
         _OFF: Words(
             "The shortlist of {names} misses too much, and is off",
-            "Within 60 days, eight papers passed that it had left out and the LLM scored by chance. For 60 days the "
-            "LLM scores all papers again, and costs rise.",
+            "Within 60 days, eight papers that it had left out passed when the LLM scored a random sample of them. For "
+            "60 days the LLM scores all papers again, and costs rise.",
             "Nothing needs to be done. To do without a shortlist from now on, set LLM_SHORTLIST=1 in .env; to fix its "
             "share, for example LLM_SHORTLIST=0.7.",
         ),
@@ -314,8 +313,8 @@ def words() -> Mapping[str, Words]:
 
 
 def status(app: App, lists: Sequence[MailingList], now: datetime) -> Shown:
-    """Show the shortlists that are in use: a line for each that left something out, and one for all
-    that still learn.
+    """Show the shortlists in use: a line for each that left papers out, and one for all that are
+    still learning.
     """
     learning = learning_of(app)
     lessons = learning.lessons
@@ -371,7 +370,7 @@ def status(app: App, lists: Sequence[MailingList], now: datetime) -> Shown:
 
 
 def _results(recall: Recall, saved: float | None) -> str:
-    """Say how many papers a shortlist called, found and left out, and what that saved."""
+    """Return how many papers a shortlist called, found and left out, and what that saved."""
     by_chance = f"{counted(recall.sampled, 'paper')} called by chance"
     if recall.interval is None:
         finds = f"too few to say what it finds ({by_chance}, {recall.passed} passed)"
@@ -386,7 +385,7 @@ def _results(recall: Recall, saved: float | None) -> str:
 
 
 def _change(setting: Share, share: float, off: date | None, day: date) -> str:
-    """Say what has changed since those days, if anything."""
+    """Return what has changed since those days; empty: nothing."""
     if off:
         return f"; off until {off:%a %d %b}, since it missed too much"
     if share > share_of(setting, (), day):

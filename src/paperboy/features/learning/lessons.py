@@ -1,5 +1,5 @@
-"""Rows of learning: each list's states, their examples (an LLM's scores, readers' votes, papers to
-compare likes with), and the random sample.
+"""Database rows of learning: each list's states, their examples (an LLM's scores, readers' votes,
+papers to compare likes with), and the random sample.
 """
 
 from collections.abc import Collection
@@ -18,7 +18,7 @@ from paperboy.store.seen import LIST_KEY
 
 LEAST_VOTES = 10  # papers with a vote, before anything is learned from votes
 MOST_VOTES = 1_000  # papers with a vote that are learned from: the newest
-BACKGROUND = 10  # papers without a vote, for each with one or of the library
+BACKGROUND = 10  # papers without a vote for each paper with one, or of the library
 _REST = timedelta(hours=1)  # between two trainings on votes
 
 NO_VOTES = "select '' as list, '' as paper_id, 0 as vote, '' as at where false"
@@ -36,7 +36,7 @@ class ExampleKind(StrEnum):
 class LearnedState:
     """Weights that a list has learned from one kind of example."""
 
-    key: str  # all that the weights depend on, beside the examples
+    key: str  # everything that the weights depend on, except the examples
     oldest: datetime  # of the examples
     until: datetime  # of the last example
     until_id: str  # its paper
@@ -97,8 +97,8 @@ class Lessons:
     def due(
         self, list_name: str, now: datetime, *, scores: bool, library: bool
     ) -> list[ExampleKind]:
-        """Return the kinds that may have something new for the list: scores and its library, where
-        wanted, once another day of it was frozen, and votes.
+        """Return the kinds that may have something new to learn from: all three (scores and library
+        if wanted) once another day of the list was frozen, and votes also after new votes.
         """
         values = {
             "list": list_name,
@@ -111,9 +111,9 @@ class Lessons:
     def judged(
         self, list_name: str, criteria: str, since: datetime, after: LearnedState | None = None
     ) -> list[ScoredPaper]:
-        """Return the papers that LLMs scored for the list on these criteria, oldest score first:
-        those after the last one that a state has learned, else all since an instant. Scores of the
-        newest morning wait for the next, since that one may still add some.
+        """Return the papers that LLMs scored for the list by these criteria, oldest score first:
+        those after the last example of a state, else all since an instant. The newest morning's
+        scores are left out, since it may still add some.
         """
         values = {
             "list": list_name,
@@ -124,8 +124,8 @@ class Lessons:
         return self._database.rows(_JUDGED, values, ScoredPaper)
 
     def voted(self, list_name: str) -> list[Example]:
-        """Return the newest papers with a vote whose text is kept, and some papers of the list
-        without one, drawn by their ids. Empty if too few have a vote.
+        """Return the newest papers with a vote and a stored text, and papers of the list without a
+        vote to compare with; empty if too few have a vote.
         """
         values = {"list": list_name, "most": MOST_VOTES}
         voted: list[Example] = self._database.rows(self._ballots + _VOTED, values, Example)
@@ -134,8 +134,8 @@ class Lessons:
         return voted + self.others(list_name, len(voted))
 
     def others(self, list_name: str, likes: int) -> list[Example]:
-        """Return papers of the list without a vote, drawn by their ids, to compare so many likes
-        with.
+        """Return papers of the list without a vote, drawn by their ids, to compare with this number
+        of likes.
         """
         values = {"list": list_name, "most": BACKGROUND * likes}
         return self._database.rows(self._ballots + _UNVOTED, values, Example)
@@ -150,14 +150,14 @@ class Lessons:
         )
 
     def misses(self, list_name: str, day: date) -> list[date]:
-        """Return the shortlist's misses: for each paper of the sample that passed in the 120 days
-        up to that day its date, in order.
+        """Return the sorted dates of the shortlist's misses, sampled papers that passed, in the 120
+        days up to that day.
         """
         return self._database.column(_MISSES, [list_name, day - 2 * MISS_WINDOW])
 
     def recalls(self, list_names: Collection[str], day: date) -> dict[str, tuple[Recall, Spending]]:
-        """Return how well each list's shortlist did in the 60 days up to that day, and the cost;
-        both of days on which it left papers out.
+        """Return each list's recall and spending in the 60 days up to that day, only of days on
+        which its shortlist left papers out.
         """
         values = {"names": list(list_names), "since": day - MISS_WINDOW}
         spent = {row["list"]: summed(row) for row in self._database.rows(_SPENT, values)}
@@ -184,7 +184,7 @@ order by kind
 """
 
 # A day's `at` is when its morning began, so scores of the newest morning are left out. Instants are
-# compared as numbers, since the view `scores` would write each one out.
+# compared as numbers, since the view `scores` would format each one.
 _SCORES = f"""score_rows join paper_keys on paper_keys.key = paper_key join papers using (id)
 where judge_key in (select key from judges where criteria = :criteria) and list_key = {LIST_KEY}
 and novelty is not null and {TEXT_KEPT} and given < (

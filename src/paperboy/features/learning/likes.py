@@ -1,8 +1,8 @@
-"""The papers of a list's library, with what there is of their texts.
+"""The papers of a list's library, with titles and abstracts if available.
 
-a file       → read anew each time
-a collection → asked for at Zotero, and kept until its version changes
-texts        ← the library's own, else the source's, which is asked by ids; kept, and not asked again
+a file       → read each time
+a collection → fetched from Zotero, and cached until its version changes
+texts        ← the library's own, else the source's, requested by ids once and cached
 """
 
 import json
@@ -48,8 +48,8 @@ class Likes:
     turn: Callable[[], AbstractContextManager[object]]  # held while a source is asked
 
     def read(self, name: str, now: datetime) -> Library:
-        """Return what a list's `library` has, by its name. Raises ConfigError, or FeedError if
-        Zotero does not answer.
+        """Return the contents of a list's `library`, by its name. Raises ConfigError, or FeedError
+        if Zotero does not answer.
         """
         named = library.parse(name)
         if isinstance(named, Collection):
@@ -62,7 +62,7 @@ class Likes:
             raise ConfigError.at(named, str(error)) from None
 
     def _collection(self, collection: Collection, now: datetime) -> tuple[LibraryItem, ...]:
-        """Return the papers of a collection: those that are kept, if nothing has changed."""
+        """Return the papers of a collection, from the cache if it has not changed."""
         query = "select version, items from collections where name = ?"
         kept = next(iter(self.database.rows(query, [str(collection)])), None)
         fetched = self.zotero.fetch(collection, kept and kept["version"])
@@ -81,8 +81,8 @@ class Likes:
         return items
 
     def with_titles(self, items: Sequence[LibraryItem], now: datetime) -> list[LibraryItem]:
-        """Return the items. Those without a title get that of their source; only the newest hundred
-        are asked for. Raises as `with_texts`.
+        """Return the items; the newest hundred without a title get their source's. Raises as
+        `with_texts` does.
         """
         lacking = [item for item in items if item.paper_id and not item.title][-_AT_ONCE:]
         found = {item.paper_id: item for item in self.with_texts(lacking, now)}
@@ -92,7 +92,7 @@ class Likes:
         """Return the items, oldest first, each with its title and, if there is one, its abstract.
 
         Sources are asked for papers whose text neither the library nor the database has. Items
-        without any title are left out. Raises FeedError, or HomeBusyError if the turn is another's.
+        without any title are left out. Raises FeedError, or HomeBusyError if `turn` raises it.
         """
         lacking = [item.paper_id for item in items if item.paper_id and not item.abstract]
         known = self._texts(lacking, now)
@@ -112,7 +112,7 @@ class Likes:
         return self.database.column(query, [ids])
 
     def _texts(self, ids: Sequence[str], now: datetime) -> dict[str, tuple[str, str]]:
-        """Return titles and abstracts that are kept, by id; they are kept for longer then."""
+        """Return cached titles and abstracts, by id, and renew their retention."""
         select = f"select paper_id, title, abstract from library_texts where {_AMONG}"
         with self.database.transaction():
             update = f"update library_texts set at = ? where {_AMONG}"
@@ -121,8 +121,8 @@ class Likes:
         return {row["paper_id"]: (row["title"], row["abstract"]) for row in rows}
 
     def _ask(self, ids: Sequence[str], now: datetime) -> dict[str, tuple[str, str]]:
-        """Return the texts of the sources that can be asked, and keep them as they arrive; an empty
-        text is kept, too, so that nobody is asked for it again.
+        """Return the texts of the sources that can be asked, caching them as they arrive; an empty
+        text is cached, too, so that it is not requested again.
         """
         texts = dict[str, tuple[str, str]]()
         by_source = groupby(sorted(ids), key=lambda paper_id: source_of(paper_id).key)
@@ -184,12 +184,12 @@ def _found(app: App, likes: Likes, mailing_list: MailingList) -> Iterator[Findin
     if ids := likes.not_found(read.items):
         name = mailing_list.name
         what = f"{name}: no source knows {together(ids, 3)} of {mailing_list.library}"
-        yield note("library", f"{what}; correct the id, or only a title, if there is one, counts")
+        yield note("library", f"{what}; correct the id; else only its title counts, if it has one")
 
 
 def likes_of(app: App, database: Database, say: Callable[[str], None] | None = None) -> Likes:
-    """Return the libraries of a home. While a morning asks the sources, `say` so and wait for its
-    end; without it, asking raises HomeBusyError.
+    """Return the libraries of a home. While a morning asks the sources, requests `say` so and wait
+    for its end; without `say` they raise HomeBusyError.
     """
     settings = app.settings
     return Likes(

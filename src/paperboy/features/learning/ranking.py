@@ -33,19 +33,20 @@ _MOST_COUNTED = (1 << 16) - 1  # examples with a bucket
 _HEAD = struct.Struct("<IId")  # examples, those of them with a label, the offset
 _WORD = re.compile(r"[^\W_]{2,}")
 
-# Likes are few, votes or papers of a library: without others to compare with, every word would count
-# in favour.
+# Likes (votes, or papers of a library) are few: without other papers to compare with, every word
+# would count in favour.
 _LIKE_RATE = 0.5
 _OTHER = 0.15  # the weight of a paper that nobody voted on
-_START = 8.0  # the length of the mean of what is liked, with which the weights begin
+_START = 8.0  # the initial weights are this many times the mean of the liked papers
 _PASSES = 6  # over all examples, or as many as fit in _STEPS; at least one
 _STEPS = 10_000
 
-# Scores and votes: examples that make a ranking count as much as the topics' words, and the most.
+# Scores and votes: examples after which a ranking weighs as much as the topics' words, and its
+# largest weight.
 _AS_GOOD_AS_WORDS = 200
 _MOST = 4.0
-# A library holds the best of years, and a vote one of a day: so five of its papers weigh half as much
-# as words, and twenty as much.
+# A library holds the best papers of years, a vote only one of a day's: so five papers of a library
+# already weigh half as much as the topics' words, and twenty as much.
 LEAST_LIKES = 5
 _LIKES_AS_GOOD_AS_WORDS = 20
 
@@ -64,12 +65,12 @@ class Example(NamedTuple):
 
     title: str
     abstract: str
-    target: float | None  # how much it was wanted, from 0 to 1; None: nobody said
+    target: float | None  # how much it was wanted, from 0 to 1; None: unknown
 
 
 def target(relevance: int, threshold: int) -> float:
-    """Return how much a paper with that relevance was wanted: the farther from the threshold, the
-    surer.
+    """Return how much a paper with that relevance was wanted, from 0 to 1: the farther from the
+    threshold, the surer.
     """
     return _logistic(_SLOPE * (relevance - threshold + 0.5))
 
@@ -85,8 +86,8 @@ def train(state: bytes, examples: Iterable[Example]) -> bytes:
 
 
 def train_likes(examples: Iterable[Example]) -> bytes:
-    """Return a state from likes, in any order: `target` is the share of votes for a paper, or 1 of
-    one in the library. Papers without a target count a little against.
+    """Return a state from likes, whatever their order: `target` is the share of upvotes among its
+    votes, or 1 for papers of the library. Papers without a target count a little as dislikes.
     """
     weights = _Weights(b"")
     mixed = sorted(examples, key=lambda one: crc32(one.title.encode(errors="replace")))
@@ -95,7 +96,7 @@ def train_likes(examples: Iterable[Example]) -> bytes:
         weights.count(paper, is_label=share is not None)
 
     targets = [share for _, share in rows if share is not None]
-    if min(targets, default=0.0) > 0.5:  # nothing was disliked, which tells more
+    if min(targets, default=0.0) > 0.5:  # there are no dislikes, which tell more
         weights.start([paper for paper, share in rows if share is not None])
     passes = max(1, min(_PASSES, _STEPS // len(rows)))
     for paper, share in rows * passes:
@@ -114,7 +115,7 @@ class LearnedRanker(NamedTuple):
 
     @property
     def weight(self) -> float:
-        """Return how much it weighs beside the words of the topics."""
+        """Return its weight relative to the topics' words."""
         if not self.of_library:
             return min(_MOST, self.examples / _AS_GOOD_AS_WORDS)
         growth = (self.examples - LEAST_LIKES) / (_LIKES_AS_GOOD_AS_WORDS - LEAST_LIKES)
@@ -182,7 +183,7 @@ class _Weights:
         return self._offset + float(sum(map(mul, vector, weights)))
 
     def start(self, liked: Sequence[Features]) -> None:
-        """Begin near the mean of what is liked: of a few papers, that tells more than any steps."""
+        """Start at the mean of the liked papers: with few, it tells more than training steps."""
         for paper in liked:
             vector = _unit(paper, self.idf(paper.buckets))
             for bucket, value in zip(paper.buckets, vector, strict=True):

@@ -1,7 +1,7 @@
-"""The learned shortlist: which of a day's papers the LLM is called for, and with what recall. Pure.
+"""The learned shortlist: which of a day's papers the LLM is called for, and its recall. Pure.
 
-A threshold that learns only from what it let through deceives itself. So each day has the same
-share, and the LLM is called for a random sample of the rest, too: that gives the recall.
+A threshold that learns only from what it let through deceives itself. So the share of papers is the
+same each day, and the LLM also scores a random sample of the rest, which gives the recall.
 """
 
 import math
@@ -13,18 +13,18 @@ from typing import NamedTuple
 from paperboy.home.settings import Share
 from paperboy.morning.drafting import Learned
 
-LEAST_EXAMPLES = 300  # that a list has to learn before LLM calls depend on it
+LEAST_EXAMPLES = 300  # a list needs this many before LLM calls depend on them
 LEAST_AGE = timedelta(days=30)  # of the oldest example
-MISS_WINDOW = timedelta(days=60)  # in which misses are counted, and for which they count
+MISS_WINDOW = timedelta(days=60)  # counting window of misses, and how long they take effect
 _AUTO = 0.6  # the share of `auto`
-_TOO_FEW = 20  # papers of a day to leave any out: little would be saved
+_TOO_FEW = 20  # with fewer papers a day none is left out: little would be saved
 _STEP = 0.1  # by which misses raise the share
-_MISSES_TO_DISABLE = 8  # of `auto`
+_MISSES_TO_DISABLE = 8  # that switch `auto` off
 
 
 def sampled_of(setting: Share) -> float:
-    """Return the chance that a paper left out is scored all the same. `auto` has to notice sooner
-    what it misses.
+    """Return the chance that a paper left out is scored for the sample. `auto` needs more samples,
+    to notice its misses sooner.
     """
     return 0.1 if setting == "auto" else 0.05
 
@@ -54,15 +54,15 @@ def shortlist(
 
 
 def off_until(misses: Sequence[date], day: date) -> date | None:
-    """Return the last day on which `auto` is off, for 60 days after eight misses within 60 days;
-    None if it is on. `misses` are the days, in order, of sampled papers that passed.
+    """Return the last day on which `auto` is off; None if it is on. Eight misses within 60 days
+    switch it off for 60 days. `misses` are the sorted dates of sampled papers that passed.
     """
     return _until(misses, day, _MISSES_TO_DISABLE)
 
 
 def share_of(setting: Share, misses: Sequence[date], day: date) -> float:
     """Return the share of a day's papers that the LLM is asked about. Misses within 60 days raise it
-    for the next 60: four of `auto`, else three, since the sample is half as large.
+    for the next 60: four misses of `auto`, else three, since the sample is half as large.
     """
     if setting == "auto" and off_until(misses, day):
         return 1.0
@@ -73,7 +73,7 @@ def share_of(setting: Share, misses: Sequence[date], day: date) -> float:
 
 
 def _until(misses: Sequence[date], day: date, number: int) -> date | None:
-    """Return until when so many misses within 60 days count on that day, if they do."""
+    """Return when the effect of `number` misses within 60 days ends; None without an effect."""
     until = None
     for first, last in zip(misses, misses[number - 1 :], strict=False):
         end = last + MISS_WINDOW

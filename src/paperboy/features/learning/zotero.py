@@ -4,8 +4,8 @@
     collections   ← of the library; ours and those below it are read
     items         ← of each, newest first, a hundred a page
 
-A page that fails is asked for again, no sooner than the server says; all of it may take ten minutes.
-The API key is in a header only: what a server says is quoted without it.
+A failed page is requested again, no sooner than the server says; a fetch takes at most ten minutes.
+The API key is sent only in a header, and hidden where the server's words are quoted.
 """
 
 import json
@@ -45,7 +45,7 @@ logger = logging.getLogger(__name__)
 class CollectionItems:
     """Papers of a collection and of all below it, each once. All text is plain, in one line."""
 
-    version: int  # of the library before its items were read; 0: it said none
+    version: int  # of the library before its items were read; 0: unknown
     items: tuple[LibraryItem, ...]  # the newest is the last
 
 
@@ -92,8 +92,8 @@ class ZoteroClient:
         """Return the papers of a collection and of those below it, at most `MOST_ITEMS`; None if
         the library still has the version `known`, of an earlier fetch. Raises FeedError.
 
-        What changes while pages are read gives the library a later version than the result has, so
-        that the next fetch reads all of it again.
+        A change while pages are read gives the library a later version than the result has, so
+        the next fetch reads everything again.
         """
         self._end = self._monotonic() + LONGEST
         try:
@@ -163,7 +163,7 @@ class ZoteroClient:
                 logger.info("%s %s; retrying", self._host, fault)
 
     def _last_start(self, now: float) -> float:
-        """Return until when a request may begin. Whoever gives up is asked again by the task."""
+        """Return the latest time for a request to begin; after it, the task retries later."""
         return min(self._end, now + LONGEST_PAUSE)
 
     def _ask(self, url: str, known: int | None) -> _Page:

@@ -84,8 +84,8 @@ def form(visit: Visit, name: str) -> Response:
 
 
 def confirm(visit: Visit, token: str, name: str = "") -> Response:
-    """Show the page; after a click, say that the address is on the list. `name` says of which list
-    a link was that nothing is known of any more.
+    """Show the page; after a click, say that the address is on the list. `name` is the list's, in
+    case the link has expired.
     """
     store = visit.store
     signup = rows.find(store.database, token, visit.now)
@@ -100,14 +100,14 @@ def confirm(visit: Visit, token: str, name: str = "") -> Response:
         raise NotFound
 
     suppression = store.suppressions.find(name, address)
-    if suppression and not suppression.own:  # since the mail went out
+    if suppression and not suppression.own:  # after the mail was sent
         raise NotFound
 
     leave = unsubscribe_token(name, address, store.secret())
     if visit.request.method == "POST" and visit.from_a_click and not is_done:
         with store.transaction():
             rows.move(store.database, signup, Stage.CONFIRMED)
-            # Not found, if the address was erased meanwhile: then nothing of it is kept.
+            # NotFound if the address was erased meanwhile, so that nothing of it is stored.
             signup = found(rows.find(store.database, token, visit.now))
             is_done = signup.stage in _CONFIRMED
             store.tasks.add(KIND, token, visit.now)
@@ -170,7 +170,7 @@ def _form(
 
 
 def _address(typed: str) -> str:
-    """Return the bare address, or an empty string if it is none that can be mailed."""
+    """Return the bare address, or an empty string if no mail can be sent to it."""
     if len(typed) > _LONGEST or "<" in typed or typed.startswith("-"):
         return ""
 

@@ -15,12 +15,12 @@ from paperboy.store.incidents import Incident
 
 
 def words() -> Mapping[str, Words]:
-    """Return the words in which a list's file that cannot be edited is reported."""
+    """Return the words for a list's file that cannot be edited."""
     return {
         KIND: Words(
             "Somebody who signed up for {names} cannot be added",
-            "They confirmed their address, and Paperboy cannot edit the list's file. They wait; nobody is lost.",
-            "Fix what is said below, or add the address that paperboy status shows by hand. Paperboy tries again as "
+            "They confirmed their address, but Paperboy cannot edit the list's file. They wait until it can.",
+            "Fix the problem below, or add the address, which paperboy status shows, by hand. Paperboy tries again as "
             "soon as it sees an edit, and at least every four hours.",
             "sign-ups for {names} are added again",
         )

@@ -4,7 +4,7 @@ asked      the form was sent; a confirmation mail is to go out
 mailed     it went out; for seven days its link confirms
 confirmed  the address is to be written into the file
 done       the file has it; the link says so for the rest of its seven days
-ended      nothing follows; kept, since it counts for the rate limits
+ended      nothing follows; kept because it counts towards the rate limits
 """
 
 from datetime import datetime, timedelta
@@ -54,9 +54,9 @@ from signups left join tasks on kind = '{KIND}' and subject = token
 def ask(database: Database, token: str, list_name: str, address: str, now: datetime) -> bool:
     """Record a request. Return False, whatever the address, while a rate limit is reached.
 
-    A second request of a mailbox within a day is not recorded, and returns True all the same, so
-    that no stranger learns who has asked. (Whoever fills the rate limit up to its last request can
-    still see whether one was recorded.)
+    A mailbox's second request within a day is not recorded, but also returns True, so that no
+    stranger learns who has asked. (A stranger who uses up the rate limit except for one request can
+    still find out.)
     """
     database.define("mailbox", _mailbox)
     with database.transaction():

@@ -1,7 +1,7 @@
 """The task of a sign-up.
 
-asked      → already on the list, or suppressed by others? it ends, and nobody can tell from outside
-             else freeze one mail with a link, sent before digests and worth sending for a day
+asked      → already on the list, or suppressed by others? end it; outsiders cannot tell
+             else freeze one mail with a link: sent before digests, and within a day
 confirmed  → the same careful edit as `paperboy subscribe`; if that is refused, report it and retry
 """
 
@@ -24,7 +24,7 @@ _WORTH_SENDING = timedelta(days=1)
 
 
 def work(app: App, task: Task, _: Stopped) -> str:
-    """Mail the link or edit the list's file; return why that is to be retried."""
+    """Mail the link or edit the list's file; return why to retry (empty: no retry)."""
     database = app.store.database
     signup = rows.get(database, task.subject)
     if signup and signup.stage == Stage.ASKED:
@@ -38,7 +38,7 @@ def work(app: App, task: Task, _: Stopped) -> str:
         mailing_list = home.find(name)
         if mailing_list is None or not mailing_list.open:
             rows.move(database, signup, Stage.ENDED)
-            logger.warning("%s: somebody signed up, but the list takes no sign-ups any more", name)
+            logger.warning("%s: somebody signed up, but the list no longer takes sign-ups", name)
             return ""
         if not mailing_list.subscriber(signup.address):
             edits.subscribe(home, mailing_list, Subscriber(signup.address))

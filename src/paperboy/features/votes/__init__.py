@@ -16,7 +16,7 @@ create table votes (
     primary key (list, paper_id, address)
 ) strict, without rowid;
 
--- Whoever is forgotten while this folder is missing leaves no vote either.
+-- A trigger, so that erasing a reader deletes their votes even while this folder is left out.
 create trigger vote_forgotten after delete on readers
 begin delete from votes where list = old.list and address = lower(old.address); end
 """,

@@ -4,8 +4,8 @@ GET  /vote/TOKEN/DATE         the page, with the reader's votes
 GET  /vote/TOKEN/DATE/up/ID   the same, with that vote chosen and its paper first; changes nothing
 POST /vote/TOKEN/DATE         saves: `ID=up`, `down` or `none` for each paper whose vote changed
 
-A thumb that was chosen before is sent without a value, so that a page in another tab cannot take
-back a later vote.
+The form sends no value for a vote that was saved before, so that an old page in another tab cannot
+undo a later vote.
 """
 
 from collections.abc import Iterator

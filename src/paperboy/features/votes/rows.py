@@ -1,6 +1,6 @@
 """Votes of readers on the papers they got: one for each list, paper and reader.
 
-A vote outlives its paper, and goes when the reader is erased.
+A vote outlives its paper; it is deleted when the reader is erased.
 """
 
 from collections.abc import Collection, Mapping
@@ -12,7 +12,7 @@ from paperboy.store.readers import Reader
 from paperboy.store.tasks import Tasks
 
 _LEARNING = "learning"  # the kind of task that learns from votes, if there is one
-_DELAY = timedelta(hours=1)  # until that task, so that votes of an hour are learned together
+_DELAY = timedelta(hours=1)  # before that task, so that it learns an hour's votes together
 
 
 class Tally(NamedTuple):

@@ -15,7 +15,7 @@ create table webhooks (
     at text not null            -- when that came
 ) strict
 """,
-        # What a list no longer wanted; since then, such rows are deleted.
+        # Calls that a list no longer wanted; newer versions delete such rows at once.
         "delete from webhooks where reply = 'no longer set'",
     ),
 )

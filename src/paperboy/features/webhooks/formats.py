@@ -1,9 +1,9 @@
 """Formats of a webhook: the request for each service, and the error that its reply names. Pure.
 
-Titles, comments and the morning in brief are untrusted: no format lets them notify anyone, or make
-a link or mark-up. "json" and "slack" have the ten best papers. The others are short messages: the
-subject, the list with its number of papers and the digest's page, and the morning in brief or the
-three titles to read first.
+Titles, comments and the morning in brief are untrusted: in no format can they notify anyone, or
+become links or mark-up. "json" and "slack" have the ten best papers. The others are short messages:
+the subject, the list with its number of papers and the digest's page, and the morning in brief or
+the three titles to read first.
 
     telegram  plain text                 https://core.telegram.org/bots/api#sendmessage
     feishu    a post of text and links   https://open.feishu.cn/document/ukTMukTMukTM/ucTM5YjL3ETO24yNxkjN
@@ -27,10 +27,10 @@ TOP = 10  # papers
 _TOP_TITLES = 3
 _AUTHORS = 12
 _LONGEST = 200  # characters of a title or a comment
-_LONGEST_SENTENCE = 600  # characters, with the papers that it does not name
+_LONGEST_SENTENCE = 600  # characters, including the titles that follow it
 
-# Bytes of a message, its links included. The limits of the services: Telegram 4,096 characters,
-# ntfy 4,096 bytes, and of the whole body Feishu 20 KB and Teams 28 KB.
+# Bytes of a message, including its links. The services' limits: Telegram 4,096 characters, ntfy
+# 4,096 bytes; for the whole body, Feishu 20 KB and Teams 28 KB.
 _MOST_BYTES = 4000
 _BETWEEN = 3  # bytes: a line end before a link, and an empty line
 
@@ -137,7 +137,7 @@ def _mrkdwn(text: str) -> str:
 
 
 def _telegram(call: Call, shown: Page) -> Post:
-    """Name no chat: the server also reads the parameters of the URL, where the chat is."""
+    """Return a request without a chat id, which is a parameter of the webhook's URL."""
     text = _text([Line(_plain(call.subject)), *_lines(call, shown)])
     return _json_request({"text": text, "link_preview_options": {"is_disabled": True}})
 
@@ -154,7 +154,7 @@ def _feishu(call: Call, shown: Page) -> Post:
 
 
 def _ntfy(call: Call, shown: Page) -> Post:
-    """Encode the title by RFC 2047, which ntfy decodes: a header is ASCII, and nobody ends it."""
+    """Return a request whose title is encoded by RFC 2047: ASCII, and unable to end its header."""
     headers = {
         "Content-Type": "text/plain; charset=utf-8",
         "Title": Header(_plain(call.subject), "utf-8").encode(linesep=""),
@@ -165,7 +165,7 @@ def _ntfy(call: Call, shown: Page) -> Post:
 
 
 def _teams(call: Call, shown: Page) -> Post:
-    """Write text runs, for a `TextBlock` would read its text as Markdown."""
+    """Return a card of text runs: a `TextBlock` would read its text as Markdown."""
     blocks = [_text_run(Line(_plain(call.subject)), weight="Bolder")]
     blocks += map(_text_run, _lines(call, shown))
     card = {
@@ -190,7 +190,7 @@ def _text_run(line: Line, **style: str) -> dict[str, Any]:
 
 
 def _lines(call: Call, shown: Page) -> list[Line]:
-    """Return what a message says after its subject, at most `_MOST_BYTES` with it."""
+    """Return a message's lines after the subject, with it at most `_MOST_BYTES`."""
     papers = counted(shown.counts.relevant, "paper")
     lines = [Line(f"{_plain(shown.title)}, {call.date:%a %d %b %Y}: {papers}", shown.view_url)]
 
@@ -199,7 +199,7 @@ def _lines(call: Call, shown: Page) -> list[Line]:
         text = f"{sentence.text} ({more})" if more else sentence.text
         lines.append(Line(_plain(text + sentence.end, _LONGEST_SENTENCE)))
 
-    # The brief has no links, and without a page nothing else has any.
+    # The brief has no links: without a page, the message would have none.
     if not shown.brief or not shown.view_url:
         lines += [
             Line(f"{item.rank}. {_plain(item.title)}", item.url)
@@ -220,7 +220,7 @@ def _text(lines: Iterable[Line]) -> str:
 
 
 def _plain(text: str, most: int = _LONGEST) -> str:
-    """Return text of which no service makes a link or a mention."""
+    """Return text in which no service finds a link or a mention."""
     return shortened(unlinked(Prose(one_line(text))), most).translate(_MENTIONS)
 
 

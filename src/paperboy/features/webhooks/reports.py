@@ -13,7 +13,7 @@ from paperboy.store.incidents import Incident
 
 
 def words() -> Mapping[str, Words]:
-    """Return the words in which a call that failed for good is reported."""
+    """Return the words for a call that failed for good."""
     return {
         KIND: Words(
             "The webhook of {names} did not receive a digest",

@@ -32,8 +32,8 @@ _LONGEST_REPLY = 80  # characters
 
 
 def work(app: App, task: Task, _: Stopped, *, seconds: float = 10.0) -> str:
-    """Make a call and record its result; return why it is to be retried, if it is. `seconds`: for
-    the whole reply.
+    """Make a call and record its result; return why to retry (empty: no retry). The whole reply may
+    take `seconds`.
     """
     now = app.clock()
     database = app.store.database

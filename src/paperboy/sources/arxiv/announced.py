@@ -2,7 +2,7 @@
 
 The feed covers one day, has no dates of submission, and holds at most 2,000 entries: beyond that it
 lacks new papers first, then cross-lists. It is read for papers that were cross-listed long after
-their submission: the API finds papers by that date alone.
+submission, which the API cannot find: it searches only by the date of submission.
 """
 
 import re
@@ -14,9 +14,8 @@ _NAME = re.compile(rf"oai:arXiv\.org:(?P<id>{ARXIV_ID})(?:v\d{{1,4}})?", re.ASCI
 
 
 def cross_listed(body: bytes) -> dict[str, frozenset[str]]:
-    """Read a feed in Atom; return the categories of the cross-listed papers, by id. On weekends
-    there are none. Invalid entries are left out. Raises FaultError if the feed is incomplete or
-    something else.
+    """Return the categories of an Atom feed's cross-listed papers, by id; empty on weekends.
+    Invalid entries are left out. Raises FaultError if the body is not a complete feed.
     """
     feed = tree(body)
     if feed.tag != "{http://www.w3.org/2005/Atom}feed":

@@ -1,7 +1,7 @@
 """Parse one page of arXiv's Atom, and check that it is complete. Pure.
 
-The elements of a page are limited in number, and its texts are cut where they are read. A field
-that is too long ends in "…", so one paper never costs the others. Everything takes linear time.
+The number of a page's elements is limited, and its texts are cut when they are read. A field that
+is too long ends in "…", so that one paper never costs the others. Everything takes linear time.
 """
 
 import re
@@ -42,7 +42,7 @@ _ID = re.compile(
     rf"https?://(?:export\.|www\.)?arxiv\.org/abs/(?P<id>{ARXIV_ID})(?:v(?P<version>\d{{1,4}}))?",
     re.ASCII,
 )
-# Authors add MSC and ACM classes, which do not match, to arXiv's own.
+# Authors add MSC and ACM classes to arXiv's own; those do not match.
 CATEGORY = re.compile(r"[a-z-]{1,20}(\.[A-Za-z-]{1,20})?")
 
 Window = tuple[datetime, datetime]  # of submissions: from one minute to another, both included
@@ -105,8 +105,8 @@ def read_page(body: bytes, now: datetime, window: Window | None = None) -> FeedP
 
 def tree(body: bytes) -> Any:
     """Parse a page; return an empty element if it is not XML or has too many elements."""
-    # Without huge_tree, a text of 10 MB would cost the page. Without an encoding, the page's own
-    # could hide its markup from the count.
+    # Without `huge_tree`, a text of 10 MB would fail the page. Without `encoding`, the page could
+    # declare one that hides markup from the count below.
     parser = etree.XMLParser(
         resolve_entities=False, no_network=True, huge_tree=True, encoding="utf-8"
     )

@@ -132,8 +132,8 @@ def _backwards(now: datetime, deferred: Collection[date]) -> Iterator[Announceme
 
 
 def _closing(evening: date) -> datetime:
-    """Return when submissions close for an evening's announcement: that day, for a Sunday on
-    Friday.
+    """Return when submissions close for an evening's announcement: on that day or, for a Sunday,
+    on Friday.
     """
     if evening.weekday() == _SUNDAY:
         evening -= 2 * _DAY

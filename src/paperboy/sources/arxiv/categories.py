@@ -39,8 +39,8 @@ ARCHIVES_ONLY = frozenset(_IN_ARCHIVES) - CATEGORIES
 
 
 def read(text: str) -> tuple[str, ...]:
-    """Return the category, and if it is a whole archive such as `astro-ph`, all its present ones
-    after it. Raises ValueError, with a suggestion.
+    """Return the category; for a whole archive such as `astro-ph`, also all its present categories.
+    Raises ValueError, with a suggestion.
     """
     if text in CATEGORIES:
         subjects = _IN_ARCHIVES[text].split() if text in _DIVIDED_LATER else []

@@ -74,7 +74,7 @@ class ArxivClient(PoliteClient):
         first.
 
         The window is widened to whole minutes. Raises FeedError if arXiv does not give the whole
-        list, and if it gives an empty one, which is one of its faults.
+        list, or if it gives an empty one, as it sometimes does by mistake.
         """
         papers: dict[str, Paper] = {}
         empty: FeedError | None = None
@@ -91,8 +91,8 @@ class ArxivClient(PoliteClient):
         return sorted(papers.values(), key=lambda paper: (paper.published, paper.id))
 
     def has_news(self, since: datetime, until: datetime) -> bool:
-        """Check by one request whether arXiv has any paper submitted between two instants. False
-        also if it does not answer.
+        """Check by one request whether arXiv has any paper submitted between two instants. Also
+        returns False if arXiv does not answer.
         """
         window = _whole_minutes(since, until)
         try:
@@ -102,8 +102,8 @@ class ArxivClient(PoliteClient):
             return False
 
     def cross_lists(self, categories: Collection[str], missing_ids: MissingIds) -> list[Paper]:
-        """Return papers that today's announcement cross-lists in any of these categories and that
-        `missing_ids` picks, at most AT_ONCE. Empty on weekends, and without a feed. Raises
+        """Return the papers that today's announcement cross-lists in any of these categories and
+        `missing_ids` picks, at most AT_ONCE; empty on weekends, and without a feed. Raises
         FeedError.
         """
         if not self.feed_url:

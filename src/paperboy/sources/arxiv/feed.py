@@ -63,9 +63,9 @@ class ArxivFeed:
     holidays: Collection[date] = ()  # beyond those that the calendar knows
 
     def window(self, now: datetime, last_fetch: datetime | None) -> datetime:
-        """Return from when on papers are to be fetched. After an outage that is as far back as the
-        daily fetches would have looked, and at least the days for which moderation can hold a
-        paper: what appeared meanwhile was submitted before.
+        """Return the instant since which to fetch papers. After an outage, look back as far as the
+        daily fetches would have, and at least as long as moderation can hold a paper: papers that
+        appeared meanwhile were submitted earlier.
         """
         lookback = self.lookback
         if last_fetch:
@@ -80,8 +80,8 @@ class ArxivFeed:
         newest: datetime | None,
         progress: Advance,
     ) -> Fetched:
-        """Return all papers submitted since an instant. What appears later comes with the next
-        morning's look-back. A batch is news for 24 hours, and waited for no longer.
+        """Return all papers submitted since an instant. The next morning's look-back finds those
+        that appear later. A batch is news for 24 hours; later it is no longer waited for.
         """
         papers = self.client.fetch(categories, since, now, progress)
         submitted = [paper.published for paper in papers]
@@ -108,8 +108,8 @@ class ArxivFeed:
     def _late_cross_lists(
         self, categories: Sequence[str], since: datetime, missing_ids: MissingIds
     ) -> list[Paper]:
-        """Return papers that were cross-listed today and submitted before the window. A failure
-        costs these alone, but for good: the announcement feed covers one day.
+        """Return papers that were cross-listed today and submitted before the window. On failure
+        only these are lost, but for good: the announcement feed covers one day.
         """
         try:
             cross_lists = self.client.cross_lists(categories, missing_ids)

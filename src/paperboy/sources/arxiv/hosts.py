@@ -13,7 +13,7 @@ def is_arxiv(url: str) -> bool:
 
 
 def announcements(api_url: str, feed_url: str) -> str:
-    """Return the address of the announcement feed; empty if somebody else's API was set and no
-    feed, since then no request should go to arXiv.
+    """Return the URL of the announcement feed; empty if the API is not arXiv's and no other feed
+    was set: then no request should go to arXiv.
     """
     return feed_url if feed_url != FEED or is_arxiv(api_url) else ""

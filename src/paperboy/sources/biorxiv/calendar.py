@@ -1,4 +1,4 @@
-"""Days of bioRxiv and medRxiv: what was posted on a US Eastern day is complete when it has ended.
+"""Days of bioRxiv and medRxiv: a day's papers are complete when the day has ended (US Eastern).
 
 They announce no batches, and post on weekends and holidays, too.
 """

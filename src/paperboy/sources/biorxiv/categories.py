@@ -1,7 +1,7 @@
 """Categories of bioRxiv and medRxiv, as data: "biorxiv/cell biology".
 
-After what their API names in its records, in lower case and without slashes ("hiv aids"). bioRxiv
-has had no new papers in two of them since medRxiv began.
+Named as in the records of their API, in lower case and without slashes ("hiv aids"). bioRxiv has
+had no new papers in two of them since medRxiv began.
 """
 
 import re
@@ -54,7 +54,7 @@ def read(key: str, text: str) -> tuple[str, ...]:
 
 
 def of_record(key: str, name: str) -> str:
-    """Return the category of a record. A new one is only within the whole server, its key."""
+    """Return the category of a record; the server's key for a category that is not listed here."""
     normal = _normal(name)
     return f"{key}/{normal}" if normal in _BY_SERVER[key] else key
 

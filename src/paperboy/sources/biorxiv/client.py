@@ -48,8 +48,8 @@ class BiorxivClient(PoliteClient):
         self._pause = self.delay_seconds  # the other server's client may have just asked
 
     def fetch(self, window: Window, progress: Advance = lambda *_: None) -> list[Paper]:
-        """Return all papers that were posted in a window; the server must have some of its last day.
-        Raises FeedError if it does not give all records.
+        """Return all papers posted in a window. Raises FeedError if the server does not give all
+        records, or has none of the last day.
         """
         papers = dict[str, Paper]()
         versions = frozenset[str]()
@@ -62,7 +62,7 @@ class BiorxivClient(PoliteClient):
             while cursor < total:
                 page = self._page(window, cursor, end)
                 if not page.size and seen_end:
-                    message = "%s: %d of %d records that it counts are there"
+                    message = "%s: received %d of the %d records that it counts"
                     logger.info(message, self.key, cursor, total)
                     break
                 if page.size > 1 and page.versions <= versions:

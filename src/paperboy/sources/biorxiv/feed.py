@@ -16,7 +16,7 @@ from paperboy.sources.biorxiv.records import Window
 from paperboy.sources.source import Fetched
 
 _DAY = timedelta(days=1)
-_WEEK = timedelta(days=7)  # after which nothing is posted belatedly
+_WEEK = timedelta(days=7)  # papers are posted at most this late
 _SATURDAY = 5
 _HERE = ("127.0.0.1", "::1", "localhost")
 
@@ -41,7 +41,7 @@ def connect(
         url,
         name.lower(),
         contact=contact,
-        # A second between requests; a cache or a test on this machine needs no mercy.
+        # A second between requests; none for a cache or a test on this machine.
         delay_seconds=0.0 if urlsplit(url).hostname in _HERE else 1.0,
         proxy=proxy(url),
     )
@@ -57,8 +57,8 @@ class BiorxivFeed:
     clock: Callable[[], datetime]
 
     def window(self, now: datetime, last_fetch: datetime | None) -> datetime:
-        """Return from when on papers are to be fetched: a week before the last day that has been
-        fetched, since some are posted late.
+        """Return the instant since which to fetch papers: a week before the last day fetched, since
+        some are posted late.
         """
         return midnight(last_day(last_fetch or now) - _WEEK)
 
@@ -86,7 +86,7 @@ class BiorxivFeed:
         return Fetched([paper for paper in papers if paper.primary_category in wanted], news=True)
 
     def by_ids(self, _: Sequence[str]) -> None:
-        """Return None: the API would be asked for each paper on its own."""
+        """Return None: the API takes only one id per request."""
 
     def probe(self, _: str) -> tuple[str, str]:
         """Say how many records the last two complete days have."""
@@ -96,4 +96,4 @@ class BiorxivFeed:
         records = "1 record" if number == 1 else f"{number:,} records"
         days = f"{window.first:%A} and {window.last:%A}"
         answer = f"{self.client.url} answers; it has {records} of {days}"
-        return answer, "" if number else "it is late while it has none of yesterday"
+        return answer, "" if number else "it has none of yesterday, so it is late"

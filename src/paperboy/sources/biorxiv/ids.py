@@ -5,7 +5,7 @@ from urllib.parse import quote
 
 from paperboy.sources.source import Links
 
-# The date of submission is within it since December 2019; papers from before have a number alone.
+# Since December 2019 it contains the date of submission; older papers have only a number.
 DOI = r"10\.(?:1101|64898)/(?:\d{4}\.\d\d\.\d\d\.)?\d{6,9}"
 _WRITTEN = re.compile(
     rf"""
@@ -24,8 +24,8 @@ _WRITTEN = re.compile(
 
 
 def read(key: str, text: str) -> str:
-    """Return the id of a server in a URL, an id or a DOI, with or without a version. Empty if it is
-    none, or the other server's: of a DOI alone, medRxiv's ends in eight digits, the year first.
+    """Return a server's id in a URL, an id or a DOI, with or without a version; empty if there is
+    none, or if it is the other server's. A bare DOI is medRxiv's if it ends in eight digits.
     """
     match = _WRITTEN.fullmatch(text)
     if match is None:

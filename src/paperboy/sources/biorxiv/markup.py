@@ -1,9 +1,9 @@
 """Mark-up of titles and abstracts: what is left of Highwire's typesetting, turned into text.
 
 The API gives text in which tokens stand for elements (`O_LI … C_LI` is a list item), names in
-brackets for characters (`{beta}`, `[&ge;]`), and headings are fused to the next word. Names,
-tokens and headings are those that public code and abstracts of 2021–2026 have; what is not in the
-tables stays as it is. A few authors write TeX, which `paperboy.tex` reads. Nothing here raises, and
+brackets for characters (`{beta}`, `[&ge;]`), and headings are fused to the next word. The tables
+have the names, tokens and headings found in public code and in abstracts of 2021–2026; anything
+else stays as it is. A few authors write TeX, which `paperboy.tex` reads. Nothing here raises, and
 each pattern takes linear time.
 """
 
@@ -17,13 +17,14 @@ from paperboy.tex.scripts import SCRIPTED, from_tags, settled
 
 
 def to_marked(text: str) -> str:
-    """Return a title or an abstract as text, a paragraph a line, with the marks of `paperboy.tex`
-    around each script that Unicode has not: "CO<sub>2</sub> in {micro}mol" is "CO₂ in µmol".
+    """Return a title or an abstract as text, one line per paragraph, with the marks of
+    `paperboy.tex` around each script that Unicode lacks: "CO<sub>2</sub> in {micro}mol" is
+    "CO₂ in µmol".
     """
     text = _ENTITY.sub(lambda entity: unescape(entity[1] or entity[0]), text)
     text = _without_tokens(text)
     text = _NAMED.sub(_character, _ANGSTROM.sub("Å", text))
-    text = printable(text)  # no mark is foreign, nor written as an entity
+    text = printable(text)  # removes marks from outside, even those written as entities
     if _TEX.search(text):
         text = read_tex(text)
     text = from_tags(_TAG.sub(_without_tag, text))
@@ -84,8 +85,8 @@ _TEX = re.compile(
 
 # --- tokens
 
-# From its opening to its closing, and the innermost of its kind, so that the time is linear. A token
-# alone stays: names and links may have "GEO_LIVER".
+# The innermost pair of tokens of its kind, so that the time is linear. A single token stays: names
+# and links may contain "GEO_LIVER".
 _INSIDE = r"(?P<inside>(?:(?!O_(?P=kind)).)*?)C_(?P=kind)"
 _REMOVED = re.compile(
     rf"(?:(?i:graphical abstract|toc graphic)\s*)?O_(?P<kind>FIG|TBL|TEXTBOX){_INSIDE}(?:_DISPLAY)?",
@@ -152,14 +153,14 @@ _AFTER_AND = (
 
 
 def _any_of(names: str) -> str:
-    """Return a pattern of these names in small letters, with capitals at words, and in capitals."""
+    """Return a pattern of these names in lower case, with capitalised words, and in capitals."""
     longest_first = sorted(names.split("|"), key=len, reverse=True)
     patterns = (re.sub(r"\b[a-z]", r"(?i:\g<0>)", name) for name in longest_first)
     return "|".join((*patterns, *map(str.upper, longest_first)))
 
 
-# What comes next: a capital, a number, or a word such as mRNA. After a heading in capitals one
-# letter must be small, for METHODOLOGY is one word; and AIM2 is a gene.
+# What comes next: a capital, a number, or a word such as mRNA. After a heading in capitals, one
+# letter must be lower-case, since METHODOLOGY is one word; and AIM2 is a gene.
 _NEXT_WORD = r"(?<=[a-z])[^\W\da-z_]|[A-Z][a-z]|A\s|[a-z]{1,5}[A-Z]"
 _NEXT = rf"(?={_NEXT_WORD}|(?<!(?i:aim))(?<!(?i:aims))\d|[a-z]{{1,5}}\d)"
 _HEADING = re.compile(

@@ -48,15 +48,15 @@ class RecordsPage:
 
     total: int  # records in the whole list, or more
     size: int  # records of this page, of any kind; 0: there are none, or no more
-    versions: frozenset[str] = frozenset()  # which versions of which preprints they are
-    newest: date = date.min  # day on which one was posted
+    versions: frozenset[str] = frozenset()  # names of the versions, such as DOIv1
+    newest: date = date.min  # day of the newest record
     papers: tuple[Paper, ...] = ()  # the first versions
     bad: tuple[str, ...] = ()  # the defects of unusable records
 
 
 def read_page(body: bytes, key: str, window: Window, cursor: int = 0) -> RecordsPage:
-    """Read a page that begins with record `cursor` of a server, by its key. Raises FaultError if it
-    is something else.
+    """Return the page that begins with record `cursor` of a server, by its key. Raises FaultError
+    if the body is anything else.
 
     One bad record must not cost all others; a page with more than one in ten is broken.
     """
@@ -113,8 +113,8 @@ def _parsed(body: bytes) -> tuple[Mapping[str, Any], list[Any]]:
 
 
 def _total(message: Mapping[str, Any], cursor: int) -> int:
-    """Return how many records there are in all. Raises FaultError if they are not those that were
-    asked for.
+    """Return how many records there are in total. Raises FaultError if they are not the requested
+    ones.
     """
     echo = _text(message, "category")
     if echo != "all":
@@ -136,12 +136,12 @@ class _DefectError(ValueError):
 
 
 def _read(record: Any, key: str, window: Window) -> tuple[str, date, Paper | None]:
-    """Return which version it is, the day on which that was posted and, of a first version, the
+    """Return the version's name, the day on which it was posted and, for a first version, the
     paper. Raises _DefectError.
     """
     doi = _text(record, "doi").lower()
     if not re.fullmatch(ids.DOI, doi, re.ASCII):
-        raise _DefectError("without a DOI of theirs")
+        raise _DefectError("without a DOI of bioRxiv or medRxiv")
     if _text(record, "server").lower() not in {key, ""}:
         raise _DefectError("of another server")
 
@@ -190,9 +190,9 @@ def _read(record: Any, key: str, window: Window) -> tuple[str, date, Paper | Non
 
 
 def _authors(text: str, whole_name: str) -> tuple[str, ...]:
-    """Return "Surname, A. B.; …" as names in their natural order, with the one whole name at its
-    place. A consortium has no comma. Of a list that was cut, the last piece goes, the whole name
-    comes if it is missing, and "et al." says so.
+    """Return "Surname, A. B.; …" as names in their natural order, with the corresponding author's
+    `whole_name` in its place. A consortium has no comma. If the list was cut, its last piece is
+    dropped, the whole name is added if missing, and "et al." is appended.
     """
     is_cut = len(text) in CUT
     pieces = unescape(text).split(";")  # an entity has a semicolon, too
@@ -215,7 +215,7 @@ def _authors(text: str, whole_name: str) -> tuple[str, ...]:
             given and len(words) < len(whole_words) and whole_words[-len(words) :] == words
         )
         if has_surname and folded(given)[:1] == whole_words[0][0]:
-            place = len(names)  # of several, the last: authors correspond from there
+            place = len(names)  # of several, the last: corresponding authors come late
         names.append(name)
 
     if place >= 0:
@@ -250,7 +250,7 @@ def _known(record: Any, name: str) -> str:
 
 
 def _text(record: Any, name: str) -> str:
-    """Return a field, of which no more is read than is kept."""
+    """Return a field as text; what exceeds its limits is not read."""
     value = record.get(name) if isinstance(record, Mapping) else None
     if isinstance(value, int):
         value = str(value)[:20] if abs(value) < 10**20 else ""
