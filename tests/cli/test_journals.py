@@ -147,6 +147,7 @@ def test_why_has_the_link_of_a_paper_without_a_doi(home: Journals) -> None:
     home.once("tea")
     (paper_id,) = home.sent("tea")
     said = home.world.run("why", paper_id).out
+    assert home.world.run("why", "https://journal.example/0?x=1").out == said
     assert said.startswith("On a cup\nhttps://journal.example/0?x=1\n")
 
 

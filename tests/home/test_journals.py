@@ -116,6 +116,7 @@ def test_all_journals_of_a_file_are_named(tmp_path: Path) -> None:
             "journal",
             "6:18: categories: unknown category 'journal'; write journal/NAME, with a name of `journals`",
         ),
+        ("tea", "6:18: categories: unknown category 'tea', did you mean 'journal/Tea'?"),
         (
             "journals/Tea",
             "6:18: categories: unknown source 'journals', did you mean 'journal'?",

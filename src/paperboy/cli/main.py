@@ -106,7 +106,7 @@ class _Commands(click.Group):
 @click.version_option(__version__, prog_name="paperboy")
 @click.pass_context
 def cli(ctx: click.Context, home: Path) -> None:
-    """Mail the new arXiv papers each morning, scored for what each list wants to read.
+    """Mail the new papers of arXiv and other sources each morning, scored for what each list wants to read.
 
     Exit codes: 0 done · 1 something is still due, check found a fault beyond the files, or the
     results could not be written · 2 wrong usage · 75 another `run` holds this home · 78 settings,

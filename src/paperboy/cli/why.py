@@ -37,7 +37,10 @@ def why(app: App, text: str, name: str | None) -> None:
     if "@" in text:
         _address(app, mailbox_from(text, "ARXIV_ID_OR_ADDRESS").address, name)
     else:
-        _paper(app, read_id(visible(text.strip())), name)
+        written = visible(text.strip())
+        is_link = written.startswith(("http://", "https://"))
+        by_link = app.store_to_ask.papers.with_link(written) if is_link else ""
+        _paper(app, by_link or read_id(written), name)
 
 
 def _lists(app: App, name: str | None) -> Sequence[MailingList]:

@@ -298,6 +298,8 @@ def _categories(file: _File, key: str, node: Node) -> tuple[str, ...]:
             if re.match("https?://", text, re.IGNORECASE):  # which may hold a key
                 fix = f"name it under `journals`, and write {JOURNAL}/NAME here"
                 raise ValueError(f"this is a URL; {fix}")
+            if meant := file.journals.get(text.strip().casefold()):
+                raise ValueError(f"unknown category {text!r}, did you mean {meant[0]!r}?")
             return categories(text)
 
         if journal := file.journals.get(name.strip().casefold()):

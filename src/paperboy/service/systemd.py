@@ -121,7 +121,7 @@ _DAEMON = """\
 # again when either has moved; make your own changes with `systemctl edit paperboy`.
 
 [Unit]
-Description=Paperboy, the arXiv newsletter
+Description=Paperboy, the newsletter of new papers on arXiv and elsewhere
 Wants=network-online.target  # A morning needs the network.
 After=network-online.target nss-lookup.target time-sync.target  # It needs DNS and the right time; Paperboy retries.
 RequiresMountsFor={paths}  # A home on its own disk is mounted first.

@@ -111,6 +111,10 @@ class Papers(Noun):
         papers = self._rows(query, [list(paper_ids)], Paper, skip_corrupt=True)
         return {paper.id: paper for paper in papers}
 
+    def with_link(self, link: str) -> str:
+        """Return the id of the paper whose page has this link; empty if none has."""
+        return self._value("select id from papers where link = ?", [link]) or ""
+
     def missing_ids(self, categories: Mapping[str, Collection[str]]) -> list[str]:
         """Return the ids of papers that are not stored with all their `categories`, which are by id."""
         stored = self._pairs(
