@@ -105,7 +105,8 @@ def test_nothing_but_its_folder_says_arxiv() -> None:
         for path in FILES
         if "arxiv" in NAMES_OF_ARXIV.sub("", path.read_text("utf-8")).lower()
     }
-    assert {name for name in found if not name.startswith("sources/arxiv/")} == set(SAYS_ARXIV)
+    outside = {name for name in found if not name.startswith("sources/arxiv/")}
+    assert outside == set(SAYS_ARXIV), "name no source there, or give the reason in SAYS_ARXIV"
 
 
 SAYS_BIORXIV = {  # outside their folder: why
@@ -123,7 +124,8 @@ def test_nothing_but_their_folder_says_biorxiv_or_medrxiv() -> None:
         for path in FILES
         if re.search("biorxiv|medrxiv", path.read_text("utf-8"), re.IGNORECASE)
     }
-    assert {name for name in found if not name.startswith("sources/biorxiv/")} == set(SAYS_BIORXIV)
+    outside = {name for name in found if not name.startswith("sources/biorxiv/")}
+    assert outside == set(SAYS_BIORXIV), "name no source there, or give the reason in SAYS_BIORXIV"
 
 
 HAS_SQL = {  # outside the store and the features: why
@@ -145,7 +147,8 @@ def test_sql_is_in_the_store_and_in_features() -> None:
 
 
 def test_every_room_has_its_floor() -> None:
-    assert {room_of(path) for path in FILES} - {"__init__"} == set(FLOOR_OF)
+    rooms = {room_of(path) for path in FILES} - {"__init__"}
+    assert rooms == set(FLOOR_OF), "give a new room its floor in FLOORS"
 
 
 def test_every_import_within_a_floor_that_is_allowed_is_needed() -> None:

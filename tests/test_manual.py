@@ -145,7 +145,8 @@ def rows() -> dict[str, str]:
 
 def test_every_command_is_in_the_table_and_no_other() -> None:
     context = cli.make_context("paperboy", ["demo"], resilient_parsing=True)
-    assert sorted(rows()) == sorted(cli.list_commands(context))
+    commands = sorted(cli.list_commands(context))
+    assert sorted(rows()) == commands, "README.md, Commands: a row for each command"
 
 
 @pytest.mark.parametrize("name", rows())
@@ -160,7 +161,8 @@ def test_every_option_of_a_command_is_in_its_rows(name: str) -> None:
         for option in parameter.opts
         if option.startswith("--") and option != "--home"  # which every command takes
     }
-    assert set(re.findall(r"--[a-z-]+", rows()[name])) == options
+    named = set(re.findall(r"--[a-z-]+", rows()[name]))
+    assert named == options, f"README.md, Commands: the options of `{name}`"
 
 
 @pytest.mark.parametrize(
@@ -171,19 +173,15 @@ def test_command_that_the_text_calls_exists(called: str) -> None:
 
 
 def test_every_setting_is_in_the_table_and_no_other() -> None:
-    assert set(
-        re.findall(
-            r"`([A-Z][A-Z_]+)`",
-            "".join(re.findall(r"(?m)^\| .*", section("Settings", MANUAL["service"]))),
-        )
-    ) == set(SETTINGS)
+    table = "".join(re.findall(r"(?m)^\| .*", section("Settings", MANUAL["service"])))
+    named = set(re.findall(r"`([A-Z][A-Z_]+)`", table))
+    assert named == set(SETTINGS), "manual/service.md, Settings: the table names each setting"
 
 
 def test_every_key_of_a_list_is_in_the_table_and_no_other() -> None:
     keys = [line for line in section("Lists").splitlines() if line.startswith("| `")]
-    assert {key for row in keys for key in re.findall(r"`([a-z_]+)`", row.split("|")[1])} == set(
-        KEYS
-    )
+    named = {key for row in keys for key in re.findall(r"`([a-z_]+)`", row.split("|")[1])}
+    assert named == set(KEYS), "README.md, Lists: the table names each key"
 
 
 def test_every_name_in_the_json_of_status_is_described(

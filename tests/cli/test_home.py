@@ -136,7 +136,8 @@ def test_each_key_of_a_list_is_there_and_sound_once_uncommented(new: World) -> N
     new.run("init")
     lists = new.path / "subscribers.yaml"
     every = re.sub(r"(?m)^( *)# (?=[a-z_]+: |- )", r"\1", lists.read_text("utf-8"))
-    assert set(re.findall(r"(?m)^[ -]{4}([a-z_]+):", every)) == set(KEYS)
+    named = set(re.findall(r"(?m)^[ -]{4}([a-z_]+):", every))
+    assert named == set(KEYS), "sample/home/subscribers.yaml: a comment for each key"
     assert "\njournals: {Nature: https://www.nature.com/nature.rss} " in every
     lists.write_text(every, "utf-8")
     new.write("readers.txt", "Vera Rubin <vera@example.org>")

@@ -181,11 +181,16 @@ def test_each_translation_has_each_word(translation: str) -> None:
     original = names_of(file)
     translated = names_of(EMAILS / translation)
     wanted = {name: number for name, number in original.items() if is_for_templates(name, file)}
-    assert {name: translated.get(name) for name in wanted} == wanted
+    found = {name: translated.get(name) for name in wanted}
+    assert found == wanted, f"emails/{translation} needs each name of emails/{file.name}"
 
 
-def test_there_is_a_translation_of_each_file_of_words() -> None:
-    assert TRANSLATIONS == ["de/_brief.j2", "de/_room.j2", "de/_site.j2", "de/_words.j2"]
+def test_each_translation_has_all_files_of_words() -> None:
+    languages = {name.partition("/")[0] for name in TRANSLATIONS}
+    files = ("_brief.j2", "_room.j2", "_site.j2", "_words.j2")
+    wanted = sorted(f"{language}/{file}" for language in languages for file in files)
+    assert "de" in languages
+    assert wanted == TRANSLATIONS, "a folder of emails/ needs these four files, and no other _*.j2"
 
 
 @pytest.mark.parametrize("web", [False, True], ids=["", "web"])

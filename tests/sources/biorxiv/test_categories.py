@@ -2,8 +2,11 @@
 
 import pytest
 
-from paperboy.sources import categories, category_name, named
+from paperboy.edges.text import together
+from paperboy.sources import SOURCES, categories, category_name, named
 from paperboy.sources.biorxiv.categories import of_record
+
+KEYS = [source.key for source in SOURCES if source.key]
 
 
 def test_each_server_has_its_own_categories() -> None:
@@ -51,7 +54,7 @@ def test_category_is_read_in_any_case_with_spaces_hyphens_or_underscores(
         ("medarxiv", "unknown source 'medarxiv', did you mean 'medrxiv'?"),
         (
             "a/b",
-            "unknown source 'a'; beside arXiv's own categories, there are those of biorxiv, medrxiv and journal",
+            f"unknown source 'a'; beside arXiv's own categories, there are those of {together(KEYS)}",
         ),
     ],
 )
