@@ -169,10 +169,8 @@ CROSS_LIST = "cross-list "  # before the category by which a cross-listed paper 
 
 def ways_in(mailing_list: MailingList) -> frozenset[str]:
     """Return the ways by which papers come to the list: primary categories, and cross-lists."""
-    ways = set(mailing_list.categories)
-    if mailing_list.cross_lists:
-        ways |= {CROSS_LIST + category for category in mailing_list.categories}
-    return frozenset(ways)
+    crossed = (CROSS_LIST + category for category in mailing_list.cross_listed)
+    return frozenset((*mailing_list.categories, *crossed))
 
 
 def before_start(

@@ -120,6 +120,14 @@ class MailingList:
         return bool(self.subscribers) and not self.paused
 
     @property
+    def cross_listed(self) -> tuple[str, ...]:
+        """Return the categories that also bring papers whose primary category is elsewhere: all with
+        `cross_lists`; without it the journals, since a paper in two feeds has no primary one.
+        """
+        feeds = dict(self.journals)
+        return tuple(name for name in self.categories if self.cross_lists or name in feeds)
+
+    @property
     def is_public(self) -> bool:
         """Check whether the site lists its digests for everybody."""
         return self.archive in {"public", "indexed"}

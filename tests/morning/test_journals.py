@@ -119,6 +119,17 @@ def test_paper_of_two_feeds_comes_once(home: Journals) -> None:
     assert "Rain" not in mail_of(home), "its list takes Tea"
 
 
+def test_list_without_cross_lists_has_what_another_feed_has_too(home: Journals) -> None:
+    """No feed is the primary one."""
+    home.write(TEA + "    cross_lists: false\n", BOTH)
+    same = home.publish("Tea", 1)
+    home.publish("Rain", 1)
+    home.once()
+    assert stored(home, same).primary_category == "journal/Rain"
+    assert home.sent("tea") == [same]
+    assert "tea: selected" in home.world.run("why", same).out
+
+
 def test_excluded_journal_costs_papers_that_it_has_too(home: Journals) -> None:
     home.write(TEA + "    exclude: [journal/rain]\n", BOTH)
     shared, own = home.publish("Tea", 1), home.publish("Tea", 2)

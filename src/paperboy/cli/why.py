@@ -134,8 +134,8 @@ def _twin(app: App, mailing_list: MailingList, paper: Paper) -> str:
 
 
 def _not_seen(mailing_list: MailingList, paper: Paper | None, life: PaperHistory) -> str:
-    crossed = paper.categories if paper and mailing_list.cross_lists else ()
-    if {paper and paper.primary_category, *crossed}.isdisjoint(mailing_list.categories):
+    ways = {*paper.categories} & {*mailing_list.cross_listed} if paper else set()
+    if not ways and (paper and paper.primary_category) not in mailing_list.categories:
         without = "" if mailing_list.cross_lists else "; cross_lists is false"
         return f"not in its categories ({', '.join(named(mailing_list.categories))}{without})"
 

@@ -72,7 +72,8 @@ class Papers(Noun):
         """
         paper_ids = self._column(
             f"""select distinct paper_id from paper_categories join paper_keys on paper_keys.id = paper_id
-            where category in (select value from json_each(:categories)) and (:crossed or exists (
+            where category in (select value from json_each(:categories))
+            and (category in (select value from json_each(:crossed)) or exists (
                 select 1 from papers where papers.id = paper_keys.id
                 and primary_category in (select value from json_each(:categories))
             )) and not exists (
@@ -82,7 +83,7 @@ class Papers(Noun):
             {
                 "list": mailing_list.name,
                 "categories": mailing_list.categories,
-                "crossed": mailing_list.cross_lists,
+                "crossed": mailing_list.cross_listed,
                 "besides": day_number(before) if before else None,
             },
         )
@@ -96,8 +97,8 @@ class Papers(Noun):
         """
         categories = mailing_list.categories
         query = f"""select id, title, abstract from papers
-            where {_IN_CATEGORIES} and published >= ? and (? or primary_{_WITHIN}) order by id"""
-        values = [categories, since, mailing_list.cross_lists, categories]
+            where {_IN_CATEGORIES} and published >= ? and ({_IN_CATEGORIES} or primary_{_WITHIN}) order by id"""
+        values = [categories, since, mailing_list.cross_listed, categories]
         return self._rows(query, values, Text)
 
     def authors(self, categories: Collection[str], since: datetime) -> list[tuple[str, ...]]:
