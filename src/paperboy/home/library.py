@@ -43,7 +43,6 @@ _UNCLOSED = "look for a brace or quote that is never closed"
 _UNPARSABLE = f"cannot be read as BibTeX; {_UNCLOSED}, or for a missing comma or ="
 _NOT_AN_ID = "is neither a paper's id nor a DOI, nor a link with one; write one on each line"
 
-
 _NAME = r"\w[\w ./-]*\.(?:bib|txt)"
 
 
@@ -143,7 +142,7 @@ def read(name: str, content: bytes) -> Library:
             unread.append(Problem(f"{name}:{line}", found))
 
     oldest_first = sorted(dated, key=lambda paper: paper.date)
-    newest_first = _distinct(paper.item for paper in reversed(oldest_first))
+    newest_first = distinct(paper.item for paper in reversed(oldest_first))
     # Abstracts are read last: TeX takes longer than all else.
     items = [
         replace(item, abstract=_plain(item.abstract[:_LONGEST_ABSTRACT]))
@@ -422,7 +421,7 @@ def _doi_of(fields: _Fields) -> str:
 # --- distinct papers
 
 
-def _distinct(items: Iterable[LibraryItem]) -> list[LibraryItem]:
+def distinct(items: Iterable[LibraryItem]) -> list[LibraryItem]:
     """Return each paper once, where it comes first; others with its id, DOI or title fill in what
     that one lacks.
     """

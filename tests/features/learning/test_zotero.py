@@ -97,6 +97,17 @@ def only(server: ZoteroServer, **fields: object) -> LibraryItem:
 # items
 
 
+def test_preprint_and_its_publication_are_one_paper(server: ZoteroServer) -> None:
+    """By the title or the DOI, with what either has."""
+    liked = server.collection("Liked")
+    server.item(liked, title="Rain", archiveID="arXiv:2502.06786", abstractNote="We measure rain.")
+    server.item(liked, title="Rain!", DOI="10.5555/rain")
+    server.item(liked, title="Rain on tea", DOI="10.5555/Rain")
+    (item,) = Asked(server).items(liked)
+    assert (item.title, item.doi) == ("Rain on tea", "10.5555/rain")
+    assert (item.paper_id, item.abstract) == ("2502.06786", "We measure rain.")
+
+
 def test_item_of_a_preprint(server: ZoteroServer) -> None:
     """As Zotero's translators write one."""
     item = only(

@@ -23,7 +23,7 @@ from paperboy import __version__
 from paperboy.edges.text import hidden, one_line, shortened
 from paperboy.edges.wire import TRANSIENT, Http, HttpReply, NoReplyError, retry_after
 from paperboy.errors import FeedError
-from paperboy.home.library import KEY, MOST_ITEMS, Collection, LibraryItem
+from paperboy.home.library import KEY, MOST_ITEMS, Collection, LibraryItem, distinct
 from paperboy.sources.polite import FaultError, quoted
 from paperboy.sources.references import id_in
 
@@ -43,7 +43,9 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class CollectionItems:
-    """Papers of a collection and of all below it, each once. All text is plain, in one line."""
+    """Papers of a collection and of all below it, a preprint and its publication as one. All text
+    is plain, in one line.
+    """
 
     version: int  # of the library before its items were read; 0: unknown
     items: tuple[LibraryItem, ...]  # the newest is the last
@@ -129,7 +131,7 @@ class ZoteroClient:
             found = {one.key: one for one in (*newest, *added)}
             newest = sorted(found.values(), key=lambda one: one.at, reverse=True)[:MOST_ITEMS]
 
-        return tuple(one.item for one in reversed(newest))
+        return tuple(reversed(distinct(one.item for one in newest)))
 
     def _rows(self, path: str, most: int, query: Mapping[str, object]) -> Iterator[Any]:
         """Yield the rows of all pages, but not many more than `most`. Raises FaultError."""
