@@ -158,6 +158,20 @@ def test_paper_keeps_its_abstract_as_long_as_a_fetch_could_bring_it_again(store:
     assert [kept.id for kept in store.papers.recent(LIST, LONG_AGO)] == [fresh]
 
 
+def test_paper_without_an_abstract_leaves_its_categories_once(store: Store) -> None:
+    """A journal's feed may have titles alone."""
+    at = NOW - SETTLED - timedelta(seconds=1)
+    settled = paper("journal:10.5555/1", published=at, abstract="")
+    store.papers.add([settled], LIST.categories, at)
+    froze(store, {settled.id: PaperOutcome.BELOW})
+    assert [kept.id for kept in store.papers.recent(LIST, LONG_AGO)] == [settled.id]
+    thin(store, keep=timedelta())
+    assert store.papers.recent(LIST, LONG_AGO) == []
+    assert [
+        row["n"] for row in store.database.rows("select count(*) as n from paper_categories")
+    ] == [0]
+
+
 @pytest.mark.parametrize("link", ["l1nk", ""])
 def test_abstract_stays_while_a_page_of_the_web_room_shows_it(store: Store, link: str) -> None:
     """A digest of which only a webhook was told has no page. What is below the thresholds is only named there."""

@@ -61,7 +61,7 @@ def init(app: App, folder: Path | None, library: Path | None, categories: tuple[
     Without DIR, the home is the folder given by --home or PAPERBOY_HOME, else the current one.
 
     With --library, the list needs no topics: it looks for papers like those of the file, which is
-    copied into the home, in the categories that most of them have.
+    copied into the home, in up to four categories that at least a tenth of them have.
     """
     if categories and not library:
         raise click.UsageError("--category needs --library.")

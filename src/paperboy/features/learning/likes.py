@@ -33,7 +33,6 @@ from paperboy.tex import plain
 MOST_LIKES = 500  # papers that are learned from: the newest
 _AT_ONCE = 100  # papers, in one request
 
-
 _AMONG = "paper_id in (select value from json_each(?))"
 
 
@@ -130,7 +129,8 @@ class Likes:
             waiting = list(of_source)
             source = source_of(waiting[0])
             while waiting:
-                asked, waiting = waiting[:_AT_ONCE], waiting[_AT_ONCE:]
+                asked = waiting[:_AT_ONCE]
+                waiting = waiting[_AT_ONCE:]
                 with self.turn():
                     papers = self.connect(source).by_ids(asked)
                 if papers is None:  # it cannot be asked

@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Protocol
 from urllib.parse import urlsplit
 
 from paperboy.edges.text import counted
@@ -22,12 +21,8 @@ _INITIALS = 2  # letters of a given name that is none
 _HERE = {"127.0.0.1", "localhost", "::1"}
 
 
-class JournalSettings(Protocol):
-    """Settings of journals: none."""
-
-
 def connect(
-    _: JournalSettings,
+    _: object,
     *,
     contact: str,
     proxy: Callable[[str], str],
