@@ -45,7 +45,7 @@ PER_HOME = 15
 TOO_LATE = 2  # kills per home beyond these: when they get there, their phase may be over
 HOMES_AT_ONCE = 2
 ROUNDS = 6
-LEAST_PER_HOME = 1 + len(Phase)
+LEAST_PER_HOME = 2 + len(Phase)
 SECONDS_TO_STOP = 300.0  # it takes half a second, and many on a machine with much else to do
 
 Copy = tuple[str, str]  # list and address
@@ -206,7 +206,8 @@ def one_home(
 
 
 def drawn(dice: random.Random, seconds: Mapping[Phase, float], number: int) -> deque[Kill]:
-    """Kills for one home: one anywhere before sending, then some in each phase, one phase after the other.
+    """Kills for one home: one anywhere before sending, then some in each phase, one phase after the other; the first
+    one in sending has a message in hand.
 
     What is done stays done, so within a phase the hasty ones come first: once a home has begun to send, it composes no
     more.
@@ -219,6 +220,7 @@ def drawn(dice: random.Random, seconds: Mapping[Phase, float], number: int) -> d
         *dice.choices([*Phase], weights=(1, 2, 4, 3, 6), k=max(0, number - LEAST_PER_HOME)),
     ]
     others = [one(dice, seconds, phase) for phase in phases]
+    others.append(Kill(Phase.SENDING, dice.randint(1, 40), in_hand=True))
     return deque([anywhere, *sorted(others, key=lambda kill: (kill.phase, kill.seconds))])
 
 

@@ -372,6 +372,17 @@ def test_poisonous_topics_stop_no_other_list(fault: str) -> None:
     assert len(server.requests) < 150
 
 
+def test_poisonous_topics_that_are_asked_for_last_are_no_used_up_budget() -> None:
+    """Nothing is left to ask for once the list is given up, though its last failure stands in doubt."""
+    last = mailing_list(name="poison", topics="Poison.")
+    jobs = [ToScore(mailing_list(), tuple(papers(8))), ToScore(last, tuple(papers(72)[8:]))]
+    with LlmServer() as server, scorer_for(server, concurrency=1, batch_size=16) as scorer:
+        server.fault_for = lambda body: "error 500" if "Poison." in str(body["messages"]) else ""
+        outcomes = by_list(scorer, jobs)
+    assert len(outcomes[mailing_list().name].scores) == 8
+    assert outcomes["poison"].problem
+
+
 @pytest.mark.parametrize("size", [10, 48])
 @pytest.mark.parametrize("at_once", [1, 8])
 @pytest.mark.parametrize("fault", ["bad request", "refusal", "nonsense", "small context"])

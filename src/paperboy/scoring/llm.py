@@ -285,7 +285,8 @@ class LlmScorer:
         )
         executor = ThreadPoolExecutor(self.concurrency, thread_name_prefix="llm")
         try:
-            while self._fill(run, executor):
+            # A probe may still be due where what waited was of lists that were given up.
+            while self._fill(run, executor) or (run.needs_probe and run.may_begin):
                 done, _ = wait(run.under_way, return_when=FIRST_COMPLETED)
                 for future in done:
                     answers = future.result()
