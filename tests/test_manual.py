@@ -4,6 +4,7 @@ for the operator do what they say.
 
 import json
 import os
+import plistlib
 import re
 import shutil
 import signal
@@ -377,6 +378,24 @@ def test_container_starts_the_daemon_in_the_home_that_is_mounted() -> None:
     assert command == '"paperboy", "run"'
     (home,) = re.findall("ENV PAPERBOY_HOME=(.*)", ways)
     assert re.findall(r"-v ~/papers:(\S+) paperboy", ways) == [home, home]
+
+
+def test_launchd_gets_a_property_list_that_keeps_the_daemon_running(tmp_path: Path) -> None:
+    ways = section("Other ways to run it", MANUAL["service"])
+    (commands,) = re.findall(r"```sh\n(mkdir -p ~/Library.*?)```", ways, re.DOTALL)
+    (tmp_path / "launchctl").write_text('#!/bin/sh\necho "$@"\n')
+    (tmp_path / "launchctl").chmod(0o755)
+    environ = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "HOME": str(tmp_path)}
+    ran = subprocess.run(
+        ["sh", "-c", commands], env=environ, capture_output=True, text=True, check=True
+    )
+    *told, file = ran.stdout.split()
+    assert told == ["bootstrap", f"gui/{os.getuid()}"]
+    job = plistlib.loads(Path(file).read_bytes())
+    program, *arguments = job["ProgramArguments"]
+    assert program == f"{tmp_path}/paperboy/.venv/bin/paperboy"
+    assert arguments == ["--home", f"{tmp_path}/papers", "run"]
+    assert job["KeepAlive"] is True
 
 
 @pytest.mark.parametrize(

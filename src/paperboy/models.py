@@ -59,8 +59,10 @@ class Subscribers(Sequence[Subscriber]):
         """Yield every address in lower case."""
 
     @abstractmethod
-    def inactive(self) -> list[str]:
-        """Return the status of each row that is no subscriber because of it: "unsubscribed"."""
+    def inactive(self) -> list[tuple[str, str]]:
+        """Return the address and status of each row that is no subscriber because of its status,
+        such as "unsubscribed".
+        """
 
 
 @dataclass(frozen=True, slots=True)

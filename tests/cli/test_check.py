@@ -20,7 +20,7 @@ PROMPTS = Path(__file__).parents[2] / "prompts"
 
 def test_sound_home_is_all_ok(world: World) -> None:
     world.announce(1)
-    world.env(ALERT_TO="operator@example.org")
+    world.env(ALERT_TO="operator@wren.edu")
     world.write("subscribers.yaml", LISTS.replace("@example.org", "@wren.edu"))
     ran = world.run("check")
     assert ran.code == 0, ran.out
@@ -65,6 +65,9 @@ def test_readers_that_are_only_examples_are_a_note_where_mail_leaves(world: Worl
     ) in ran.out
     world.write("subscribers.yaml", LISTS.replace("@example.org", "@example.org.uk"))
     assert "reaches nobody" not in world.run("check", "--offline").out
+    world.env(ALERT_TO="you@example.org")
+    said = "note   alerts: you@example.org reaches nobody (an example address); set ALERT_TO to your own"
+    assert f"\n{said}\n" in world.run("check", "--offline").out
     world.write("subscribers.yaml", LISTS)
     world.env(smtp=False)
     said = world.run("check", "--offline").out

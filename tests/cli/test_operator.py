@@ -161,11 +161,11 @@ def test_rows_that_get_no_mail_because_of_their_status_are_reported_once(told: W
     told.write(
         "readers.csv", "address,status\nbo@wren.edu,\nc@wren.edu,cleaned\nd@wren.edu,unsubscribed\n"
     )
-    said = "2 rows of readers.csv marked cleaned or unsubscribed get no mail"
+    said = "no mail goes to 2 rows of readers.csv marked cleaned or unsubscribed"
     fix = "correct the status of any that should"
     assert f"note   lists: galaxies: {said}; {fix}\n" in told.run("check", "--offline").out
 
-    headline = "2 rows of galaxies get no mail because of their status"
+    headline = "No mail goes to 2 rows of galaxies because of the status there"
     for day in range(12):
         told.clock.now = FRIDAY + timedelta(days=day)
         told.announce(day, categories=("astro-ph.GA",))

@@ -84,6 +84,18 @@ def test_digests_of_somebody_who_left_are_shown_for_eight_weeks(world: World) ->
     assert [row[:3] for row in rows(told)] == [["Fri 25 Sep", "foundations", "failed"]]
 
 
+def test_address_that_is_no_subscriber_because_of_its_row_says_so(world: World) -> None:
+    world.write("subscribers.yaml", f"{LISTS}    subscribers_file: readers.csv\n")
+    world.write("readers.csv", "address,status\nemmy@example.org,\nbo@example.org,cleaned\n")
+    said = "bo@example.org is not on any list (marked cleaned in readers.csv), and no digest"
+    assert said in world.fails(2, "why", "bo@example.org")
+    with world.store() as store:
+        morning(store, {"bo": "bounced"}, TODAY)
+    told = world.run("why", "bo@example.org").out
+    assert told.startswith("bo@example.org is not on any list (marked cleaned in readers.csv)\n")
+    assert "marked" not in world.fails(2, "why", "emmi@example.org")
+
+
 @pytest.mark.parametrize(
     ("asked", "said"),
     [

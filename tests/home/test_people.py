@@ -212,7 +212,7 @@ def inactive(path: Path, content: str) -> list[str]:
     assert isinstance(subscribers, SubscribersFile)
     assert list(subscribers) == [ADA]
     assert (len(subscribers), list(subscribers.addresses())) == (1, [ADA.address])
-    return subscribers.inactive()
+    return [status for _, status in subscribers.inactive()]
 
 
 @pytest.mark.parametrize(

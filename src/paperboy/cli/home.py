@@ -194,7 +194,7 @@ def _answers(default_title: str, default_categories: str) -> tuple[str, str, str
         lambda text: _list(title=text),
     )
     categories = _ask(
-        "Categories, separated by commas",
+        "Categories, separated by commas (biorxiv/genomics, medrxiv/oncology, … too)",
         default_categories,
         lambda text: _list(categories=text),
     )

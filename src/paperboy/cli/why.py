@@ -12,7 +12,7 @@ from paperboy.console.words import in_words
 from paperboy.curate import SHOWN, matched_authors, possible_authors, why_filtered
 from paperboy.edges.text import counted, did_you_mean, together, visible
 from paperboy.errors import UnknownNameError
-from paperboy.models import MailingList, Paper, PaperOutcome
+from paperboy.models import MailingList, Paper, PaperOutcome, Subscribers
 from paperboy.reports.status import again, reply
 from paperboy.service.app import App
 from paperboy.sources import links_of, named, read_id, source_of, title_of, twins
@@ -177,6 +177,14 @@ def _address(app: App, address: str, name: str | None) -> None:
     ]
 
     where = f"on {together(subscribed)}" if subscribed else f"not on {name or 'any list'}"
+    if marked := [
+        f"marked {status} in {mailing_list.subscribers_file}"
+        for mailing_list in _lists(app, name)
+        if isinstance(mailing_list.subscribers, Subscribers)
+        for row, status in mailing_list.subscribers.inactive()
+        if row == address.lower()
+    ]:
+        where += f" ({together(list(dict.fromkeys(marked)))})"
     no_digest = f"no digest went there in the last {_WEEKS} weeks"
     if not (subscribed or digests or suppressions):
         known = (other for mailing_list in app.home.lists for other in mailing_list.addresses())

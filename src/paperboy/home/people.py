@@ -150,8 +150,8 @@ class SubscribersFile(Subscribers):
         """Return the lines on which the file has the address, whatever its status."""
         return [number for number, text, _ in self._rows() if _address(text) == address.lower()]
 
-    def inactive(self) -> list[str]:
-        return [status for _, _, status in self._rows() if status]
+    def inactive(self) -> list[tuple[str, str]]:
+        return [(_address(text), status) for _, text, status in self._rows() if status]
 
     def problems(self) -> list[Problem]:
         """Report every line without a valid address, and every address that the list has twice."""

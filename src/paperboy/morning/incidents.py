@@ -82,14 +82,14 @@ def incidents_of(report: ListReport, fetched: FetchResult, *, overdue: bool) -> 
 def inactive(mailing_list: MailingList) -> Iterator[Incident]:
     """Yield the event that rows of the list's file are no subscribers, if there are any."""
     people = mailing_list.subscribers
-    if isinstance(people, Subscribers) and (statuses := people.inactive()):
-        words = " or ".join(sorted(set(statuses)))
-        rows = counted(len(statuses), "row")
+    if isinstance(people, Subscribers) and (found := people.inactive()):
+        words = " or ".join(sorted({status for _, status in found}))
+        rows = counted(len(found), "row")
         yield Incident(
             kind=Kind.INACTIVE,
             subject=mailing_list.name,
-            reason=f"{rows} of {mailing_list.subscribers_file} marked {words} get no mail",
-            facts={"rows": len(statuses)},
+            reason=f"no mail goes to {rows} of {mailing_list.subscribers_file} marked {words}",
+            facts={"rows": len(found)},
             event=True,
         )
 

@@ -155,7 +155,7 @@ WORDS: Mapping[str, Words] = {
         "Remove them from the lists' files. If one exists again, lift its suppression with paperboy unsuppress {first}",
     ),
     Kind.INACTIVE: Words(
-        "{rows} of {names} get no mail because of their status",
+        "No mail goes to {rows} of {names} because of the status there",
         "Such rows of a .csv are not subscribers: somebody unsubscribed, or the address failed, in another program.",
         "If one is a subscriber, correct its status. paperboy check always says how many rows there are.",
     ),

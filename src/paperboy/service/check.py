@@ -276,6 +276,9 @@ def _of_the_home(app: App) -> Iterator[Finding]:
 
     if settings.alert_to is None:
         yield note("alerts", "nobody is alerted when a morning fails; set ALERT_TO")
+    elif EXAMPLE.fullmatch(settings.alert_to.address):
+        nobody = f"{settings.alert_to.address} reaches nobody (an example address)"
+        yield note("alerts", f"{nobody}; set ALERT_TO to your own")
     else:
         yield Finding("alerts", f"{settings.alert_to.address} is alerted when a morning fails")
 
