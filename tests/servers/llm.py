@@ -29,7 +29,7 @@ from tests.servers.loopback import until_interrupted
 HANG_SECONDS = 30.0  # so long a server that hangs or trickles keeps a client at most
 UNKNOWN = Score(3, 3)  # what a paper gets that a table of scores does not have
 
-_ID = r"(\d{4}\.\d{4,5}|[a-z-]+(?:\.[A-Z]{2})?/\d{7}|[a-z]+:10\.\d+/[\w.-]*\w|journal:[\da-f]{16})(?:v\d+)?"
+_ID = r"(\d{4}\.\d{4,5}|[a-z-]+(?:\.[A-Z]{2})?/\d{7}|(?!https?:)[a-z]+:[\w./-]*\w)(?:v\d+)?"
 _FENCED = re.compile(rf'<paper id="([^"]+)"|^\[{_ID}\] ', re.MULTILINE)
 _BARE = re.compile(rf"(?<![\w.]){_ID}(?![\w.]*\d)")
 
