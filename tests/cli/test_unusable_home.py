@@ -13,10 +13,11 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
 
 import tests.preloaded  # noqa: F401 - the other user may not see the sources
-from paperboy.cli.main import invoke
+from paperboy.cli.main import cli, invoke
 from paperboy.edges.files import become_owner
 from tests.cli.conftest import FRIDAY, LISTS, Ran, World
 from tests.fakes import Clock
@@ -47,6 +48,14 @@ resend --failed
 work sending
 run
 """.splitlines()
+LEFT_OUT = {
+    "bounce": "a mail server calls it, and has its own test",
+    "demo": "makes a home of its own",
+    "init": "makes a new home",
+    "learn": "needs a library",
+    "manual": "needs no home",
+    "web": "serves until it is stopped",
+}
 PLACES = [
     ".",
     ".env",
@@ -146,6 +155,12 @@ def judge(case: Path, how: str, place: str, command: str, ran: Ran) -> None:
     if blocked and not command.startswith("work"):
         assert (f"sudo -u {THEIRS} …)" if how == "another's" else "chmod") in said, where
     assert "sudo chown" not in said, where
+
+
+@pytest.mark.quick
+def test_a_new_command_is_tried_here_or_has_its_reason() -> None:
+    tried = {command.split()[0] for command in COMMANDS} - {"work"}
+    assert sorted(tried | LEFT_OUT.keys()) == sorted(cli.list_commands(click.Context(cli)))
 
 
 @pytest.mark.parametrize("how", ["unreadable", "unwritable", "another's", "dangling", "device"])
