@@ -41,7 +41,7 @@ def section(title: str, page: str = README) -> str:
 def test_readme_is_short_enough_to_be_read() -> None:
     lines = README.splitlines()
     assert len(lines) <= 170, "README.md: join two rows of a table, or move text to the manual"
-    assert [line for line in lines if len(line) > 120] == []
+    assert [line for line in lines if len(line) > 120] == [], "README.md: at most 120 characters"
 
 
 # ── The manual ───────────────────────────────────────────────────────────────────────────────────

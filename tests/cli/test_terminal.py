@@ -181,13 +181,13 @@ def test_no_other_module_prints() -> None:
         r"\bprint\(|click\.(?:echo|secho|style)\(|std(?:out|err)\.write|rich\.(?!cells)|os\.write\((?!2, b\")"
     )
     found = {
-        path.name: ways.findall(path.read_text("utf-8"))
+        path.relative_to(SRC / "paperboy").as_posix(): ways.findall(path.read_text("utf-8"))
         for path in sorted((SRC / "paperboy").rglob("*.py"))
     }
     assert {name for name, calls in found.items() if calls} == {
-        "lines.py",
-        "log.py",
-        "progress.py",
+        "console/lines.py",
+        "console/log.py",
+        "console/progress.py",
     }
 
 

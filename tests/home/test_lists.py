@@ -132,6 +132,10 @@ lists:
     keywords: {must: [black hole], never: [survey]}
     brief: false
     paused: true
+    archive: public
+    open: true
+    webhook: https://chat.example.org/hooks/1
+    webhook_format: slack
     subscribers:
       - ada@example.org
       - Grace Hopper <Grace@Example.org>
@@ -139,6 +143,8 @@ lists:
       - a@mail.test
       - b@bücher.example
 """
+    elsewhere = {"library", "subscribers_file"}  # they need files, and have tests of their own
+    assert {key for key in KEYS if f" {key}:" in text} | elsewhere == {*KEYS}
     assert read(home, text) == (
         MailingList(
             name="physics-2",
@@ -160,6 +166,10 @@ lists:
             keywords=Keywords(must=("black hole",), never=("survey",)),
             brief=False,
             paused=True,
+            archive="public",
+            open=True,
+            webhook="https://chat.example.org/hooks/1",
+            webhook_format="slack",
             subscribers=(
                 Subscriber("ada@example.org"),
                 Subscriber("Grace@example.org", "Grace Hopper"),

@@ -57,7 +57,8 @@ class Feature:
     signer: Callable[[Settings], Signer | None] | None = None  # raises ConfigError
 
     # The morning: what a list has learned, workers for many lists, and rows in the transaction of
-    # a day, with its digest's id if there is one.
+    # a day, with its digest's id if there is one. If that raises, the day is tried again: what
+    # needs files or a network belongs into a task.
     learned: Callable[[App], Learn] | None = None
     worker_pool: Callable[[Settings], WorkerPool | None] | None = None
     frozen: Callable[[App, MailingList, Day, int | None, datetime], None] | None = None
