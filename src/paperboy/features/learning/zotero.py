@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import Any, NamedTuple
 from urllib.parse import urlencode, urlsplit
 
@@ -88,7 +89,12 @@ class ZoteroClient:
         self._monotonic = monotonic
         self._ready = 0.0  # when the next request may be sent
         self._end = 0.0  # of this fetch
-        self._http = Http(most=_LARGEST_REPLY, proxy=proxy)
+        self._proxy = proxy
+
+    @cached_property
+    def _http(self) -> Http:
+        """Each list of a morning gets a client; few ask, and certificates take 60 ms to load."""
+        return Http(most=_LARGEST_REPLY, proxy=self._proxy)
 
     def fetch(self, collection: Collection, known: int | None = None) -> CollectionItems | None:
         """Return the papers of a collection and of those below it, at most `MOST_ITEMS`; None if
