@@ -113,7 +113,8 @@ def test_pager_with_an_open_quote_is_reported_with_the_fix() -> None:
 
 
 def test_readme_links_to_every_topic() -> None:
-    links = re.findall(r"(?m)^- \[([a-z]+)\]\(src/paperboy/manual/([a-z]+)\.md\)", README)
+    list_of_pages = section("The manual")
+    links = re.findall(r"\[([a-z]+)\]\(src/paperboy/manual/([a-z]+)\.md\)", list_of_pages)
     assert links == [(topic, topic) for topic in TOPICS]
 
 

@@ -76,7 +76,9 @@ def test_check_without_network_asks_no_feed(home: Journals) -> None:
 
 def test_check_of_a_feed_that_is_shorter_than_a_day(home: Journals) -> None:
     """It shares no entry with its last reading."""
-    note = "note   journals: Tea: no entry was there at its last reading; it is shorter than a day"
+    note = (
+        "note   journals: Tea: no entry was there at its last reading; unless its address is new,"
+    )
     home.write(TEA, journals=("Tea",))
     home.publish("Tea", 1)
     assert note not in "".join(checked(home)), "it was never read"

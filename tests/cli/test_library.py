@@ -73,7 +73,8 @@ class TestInit:
         assert made.library == "My Library.bib"
         assert made.categories == ("astro-ph.GA", "astro-ph.CO")
         assert (made.topics, made.titles[0], made.library_size) == ("", "On Caves 11", 11)
-        assert "My Library.bib has 11 papers, in astro-ph.GA and astro-ph.CO. Add" in ran.out
+        assert "My Library.bib has 11 papers. Add papers to that copy" in ran.out
+        assert "papers like them in astro-ph.GA and astro-ph.CO." in ran.out
         assert "11 titles are in prompts/library/papers-like-ours.txt" in ran.out
         assert ran.out.splitlines()[-1].endswith("preview papers-like-ours")
         for name in ("My Library.bib", "prompts/library/papers-like-ours.txt"):
@@ -135,7 +136,7 @@ class TestInit:
             ("refs.bib", "", 78, "refs.bib: has no paper that can be read"),
             ("refs.bib", "@misc{a, title = {x", 78, "refs.bib: has no paper that can be read (refs.bib:1: "),
             ("refs.pdf", "%PDF", 78, "refs.pdf: is not a library that can be read; name one that ends in"),
-            ("refs.bib", "@misc{a, title = {Rain}}", 2, "but their categories are not known; name those of the"),
+            ("refs.bib", "@misc{a, title = {Rain}}", 2, "and none names its category; name those that the list"),
             ("ids.txt", "10.1103/a", 2, "their source knows none of these ids; use a .bib file with titles"),
         ],
     )  # fmt: skip
@@ -168,8 +169,8 @@ class TestInit:
     def test_category_that_is_none_is_refused(self, new: World, tmp_path: Path) -> None:
         file = tmp_path / "refs.bib"
         file.write_text(entry(1), "utf-8")
-        told = new.fails(78, "init", "--library", str(file), "--category", "cs.XX")
-        assert "unknown category 'cs.XX'" in told
+        told = new.fails(2, "init", "--library", str(file), "--category", "cs.XX")
+        assert "--category: unknown category 'cs.XX'" in told
         assert not new.path.exists()
 
 
@@ -260,8 +261,8 @@ class TestCheck:
     def test_library_without_a_paper_is_a_note(self, liking: World) -> None:
         liking.write("refs.bib", "")
         assert (
-            "note   library: ml: refs.bib has no paper that can be read\n"
-            in liking.run("check", "--offline").out
+            "note   library: ml: refs.bib has no paper that can be read; the list keeps its titles "
+            "and what it has learned\n" in liking.run("check", "--offline").out
         )
 
     def test_old_titles_are_a_note_with_what_new_ones_cost(self, liking: World) -> None:

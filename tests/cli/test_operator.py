@@ -162,7 +162,7 @@ def test_rows_that_get_no_mail_because_of_their_status_are_reported_once(told: W
         "readers.csv", "address,status\nbo@wren.edu,\nc@wren.edu,cleaned\nd@wren.edu,unsubscribed\n"
     )
     said = "no mail goes to 2 rows of readers.csv marked cleaned or unsubscribed"
-    fix = "correct the status of any that should"
+    fix = "if one of them should get mail, correct its status"
     assert f"note   lists: galaxies: {said}; {fix}\n" in told.run("check", "--offline").out
 
     headline = "No mail goes to 2 rows of galaxies because of the status there"

@@ -452,6 +452,14 @@ def test_a_quiet_day_says_why_and_when_the_next_batch_comes(world: World) -> Non
     )
 
 
+def test_next_batch_is_no_earlier_than_the_next_digest(world: World) -> None:
+    """Where `once` has closed the day before its hour."""
+    had(world, Outcome.QUIET, day=SATURDAY + timedelta(days=2), reason="arXiv had nothing new")
+    world.later(days=2, hours=22)
+    entry = world.json("status")["lists"][0]
+    assert entry["next"] == entry["next_batch"] == "2026-11-24T07:00:00+00:00"
+
+
 def test_status_says_once_whether_a_paperboy_is_at_work(world: World) -> None:
     """In the answer, where that is why there is no mail."""
     idle = "paperboy run is not active"

@@ -92,8 +92,8 @@ def test_score_of_the_embedded_scorer_has_no_novelty_in_why(world: World) -> Non
     world.once()
     told = world.run("why", "2611.00001", "--list", "foundations").out
     assert (
-        "foundations: below the thresholds on Fri 20 Nov 2026; the thresholds are relevance 10 "
-        "and novelty 6\n" in told
+        "foundations: below the thresholds on Fri 20 Nov 2026; the threshold is relevance 10; "
+        "novelty was not judged\n" in told
     )
     assert ", novelty" not in told
 

@@ -218,7 +218,7 @@ def inactive(path: Path, content: str) -> list[str]:
 @pytest.mark.parametrize(
     "status",
     [
-        "unsubscribed", "Unsubscribed", " cleaned ", "Non-Subscribed", "archived",  # Mailchimp
+        "unsubscribed", "Unsubscribed", " cleaned ", "Non-Subscribed", "archived", "pending",  # Mailchimp
         "blocklisted", "blacklisted", "disabled",  # listmonk
         "Hard bounced", "bounced", "complained",  # Brevo and others
         "by_user", "by bounces", "by_moderator",  # Mailman
@@ -244,6 +244,16 @@ def test_row_that_another_program_no_longer_mails_is_no_subscriber(
 )
 def test_any_other_row_is_a_subscriber(tmp_path: Path, title: str, word: str) -> None:
     assert inactive(tmp_path, f"address,{title}\nada@example.org,{word}\n") == []
+
+
+@pytest.mark.parametrize(
+    ("title", "status"), [("UNSUB_TIME", "unsubscribed"), ("CLEAN_TIME", "cleaned")]
+)
+def test_export_of_those_who_left_has_no_subscribers(
+    tmp_path: Path, title: str, status: str
+) -> None:
+    text = f"Email Address,{title}\nada@example.org,\ngrace@example.org,2026-11-20 08:00:00\n"
+    assert inactive(tmp_path, text) == [status]
 
 
 def test_row_that_is_no_subscriber_may_have_anything_in_its_other_cells(tmp_path: Path) -> None:

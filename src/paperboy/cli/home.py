@@ -28,6 +28,7 @@ from paperboy.home.settings import SETTINGS, Settings
 from paperboy.home.values import host, is_loopback
 from paperboy.models import MailingList
 from paperboy.service.app import App
+from paperboy.sources import categories as category_names
 
 _TITLE = "Foundations of machine learning"
 _LIKED_TITLE = "Papers like ours"
@@ -68,6 +69,11 @@ def init(app: App, folder: Path | None, library: Path | None, categories: tuple[
     home = folder.absolute() if folder else app.path
     click.get_current_context().meta[ENTER](home)
     _refuse(home, (".env", LISTS_FILE, ".gitignore"))
+    for category in categories:
+        try:
+            category_names(category)
+        except ValueError as error:
+            raise click.UsageError(f"--category: {error}") from None
     start = start_from(app, library, categories) if library else None
     defaults = (_LIKED_TITLE, ", ".join(start.categories)) if start else (_TITLE, _CATEGORIES)
     title, named, addresses, server = _answers(*defaults)
@@ -136,12 +142,13 @@ def _from_library(start: Start, name: str) -> _Wanted:
     file = f"prompts/{lists.titles_file(name)}"
     is_one = len(start.titles) == 1
     titles = "title is" if is_one else f"{len(start.titles)} titles are"
+    them = "it" if is_one else "them"
     return _Wanted(
         line=f"library: {start.name}  # papers that the list likes; titles for the LLM: {file}",
         file=file,
         text="".join(f"{title}\n" for title in start.titles),
         said=[
-            f"{start.said} Its newest {titles} in {file}: edit them as you like.",
+            f"{start.said} Its newest {titles} in {file}: edit {them} as you like.",
             f"Add the list's readers to {LISTS_FILE}.",
         ],
     )

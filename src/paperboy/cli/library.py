@@ -57,7 +57,7 @@ def start_from(app: App, file: Path, categories: Sequence[str]) -> Start:
     titles = newest_titles(items)
     found = tuple(categories) or _main_categories(items)
     if not found or not titles:
-        lack = "but their categories are not known; name those of the list, such as"
+        lack = "and none names its category; name those that the list should read, such as"
         lack += " --category cs.LG --category stat.ML"
         if not titles:
             lack = "but their source knows none of these ids; use a .bib file with titles"
@@ -71,7 +71,8 @@ def start_from(app: App, file: Path, categories: Sequence[str]) -> Start:
     if read.unread:
         unread = counted(len(read.unread), "entry", "entries")
         said += f" ({unread} could not be read: see paperboy check)"
-    said += f", in {together(found)}. Add papers to that copy, or export over it."
+    said += ". Add papers to that copy, or export over it."
+    said += f" The list looks for papers like them in {together(found)}."
     return Start(name, content, found, titles, said)
 
 

@@ -101,7 +101,8 @@ def service(app: App, *, as_user: bool, for_web: bool) -> None:
     To remove a service that was installed as the manual says, with its home and program:
 
     \b
-    sudo systemctl disable --now paperboy paperboy-web; sudo userdel paperboy
+    sudo systemctl disable --now paperboy; sudo systemctl disable --now paperboy-web
+    sudo userdel paperboy
     sudo rm -rf /etc/systemd/system/paperboy.service /etc/systemd/system/paperboy.service.d /etc/paperboy
     sudo rm -rf /etc/systemd/system/paperboy-web.service /etc/systemd/system/paperboy-web.service.d
     sudo rm -rf /opt/paperboy /var/lib/paperboy

@@ -108,6 +108,8 @@ def _outcome(mailing_list: MailingList, paper: Paper | None, life: PaperHistory)
 
     thresholds = f"relevance {mailing_list.min_relevance} and novelty {mailing_list.min_novelty}"
     limits = f"the thresholds are {thresholds}"
+    if life.scores and life.scores[0].score.novelty is None:
+        limits = f"the threshold is relevance {mailing_list.min_relevance}; novelty was not judged"
 
     authors = matched_authors(paper, mailing_list.authors) if paper else ()
     followed = f"{together(authors)}, whom it follows" if authors else "an author it followed then"
@@ -177,17 +179,15 @@ def _address(app: App, address: str, name: str | None) -> None:
     ]
 
     where = f"on {together(subscribed)}" if subscribed else f"not on {name or 'any list'}"
-    if marked := [
-        f"marked {status} in {mailing_list.subscribers_file}"
-        for mailing_list in _lists(app, name)
-        if isinstance(mailing_list.subscribers, Subscribers)
-        for row, status in mailing_list.subscribers.inactive()
-        if row == address.lower()
-    ]:
-        where += f" ({together(list(dict.fromkeys(marked)))})"
+    marked = [] if subscribed else _marks(_lists(app, name), address)
+    where += f" ({together(marked)})" * bool(marked)
     no_digest = f"no digest went there in the last {_WEEKS} weeks"
     if not (subscribed or digests or suppressions):
-        known = (other for mailing_list in app.home.lists for other in mailing_list.addresses())
+        known = (
+            ()
+            if marked
+            else (other for mailing_list in app.home.lists for other in mailing_list.addresses())
+        )
         hint = did_you_mean(address, known, cutoff=0.85)
         raise UnknownNameError(f"{address} is {where}, and {no_digest}{hint}")
 
@@ -200,3 +200,15 @@ def _address(app: App, address: str, name: str | None) -> None:
     table = lines.table(("Digest", "List", "State", "At", "Answer"), rows)
     refusals = [refusal(suppression, zone) for suppression in suppressions]
     show_page([[f"{address} is {where}", *refusals], table or [f"{no_digest.capitalize()}."]])
+
+
+def _marks(mailing_lists: Sequence[MailingList], address: str) -> list[str]:
+    """Return the statuses because of which an address in a list's file is no subscriber."""
+    marks = [
+        f"marked {status} in {mailing_list.subscribers_file}"
+        for mailing_list in mailing_lists
+        if isinstance(mailing_list.subscribers, Subscribers)
+        for row, status in mailing_list.subscribers.inactive()
+        if row == address.lower()
+    ]
+    return list(dict.fromkeys(marks))

@@ -305,7 +305,10 @@ def _categories(file: _File, key: str, node: Node) -> tuple[str, ...]:
         if journal := file.journals.get(name.strip().casefold()):
             return (journal[0],)
         names = [category.partition("/")[2] for category, _ in file.journals.values()]
-        hint = did_you_mean(name.strip(), names) or "; name it there, with the URL of its feed"
+        hint = (
+            did_you_mean(name.strip(), names, cutoff=0.65)
+            or "; name it there, with the URL of its feed"
+        )
         raise ValueError(f"`journals` has no {name.strip()!r}{hint}")
 
     least = 1 if key == "categories" else 0

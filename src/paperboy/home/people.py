@@ -29,10 +29,14 @@ _QUOTES = (
 # The column with the addresses is the first of these. Mailchimp's "Address" is a street.
 _ADDRESS_TITLES = ("emailaddress", "email", "address")
 
+# Columns of Mailchimp's exports of those who left, which have no status.
+_LEFT = {"unsubtime": "unsubscribed", "cleantime": "cleaned"}
+
 # Words of Mailchimp, Listmonk, Brevo and Mailman for who gets no mail.
 _INACTIVE = re.compile(
     r"(?:(?:un|non)[- ]?subscribed|archived|cleaned|(?:hard[- ]?)?bounced|(?:block|black)listed|complained"
-    r"|disabled|inactive|opted[- ]out|unconfirmed|spam|junk|by (?:user|moderator|bounces))(?:\s*[(,;:].*)?",
+    r"|disabled|inactive|opted[- ]out|unconfirmed|pending|transactional|spam|junk"
+    r"|by (?:user|moderator|bounces))(?:\s*[(,;:].*)?",
 )
 _BLANK = re.compile(r'[\s,;"]*')  # as the rows that a spreadsheet adds
 
@@ -85,6 +89,9 @@ class _Columns:
         for title in self._statuses:
             word = row.get(title, "").strip().lower().replace("_", " ")
             if _INACTIVE.fullmatch(word):
+                status = word
+        for title, word in _LEFT.items():
+            if row.get(title, "").strip():
                 status = word
 
         if "<" in address or not row:

@@ -117,6 +117,7 @@ class ListStatus(NamedTuple):
         if self.next is None:
             return None
         start = due.next_morning(self.mailing_list, self.now)
+        start = max(start, self.next)  # `once` may close a day before its hour
         while due.no_batch(self.mailing_list, start):
             start = due.next_morning(self.mailing_list, start)
         return start.astimezone(self.mailing_list.timezone)

@@ -151,7 +151,7 @@ def _of_the_lists(lists: Sequence[MailingList], settings: Settings) -> Iterator[
         for message in placeholders(mailing_list):
             yield note("lists", message)
         for incident in inactive(mailing_list):
-            fix = "correct the status of any that should"
+            fix = "if one of them should get mail, correct its status"
             yield note("lists", f"{mailing_list.name}: {incident.reason}; {fix}")
 
     for domain in dict.fromkeys(address.rpartition("@")[2] for address in addresses):

@@ -23,7 +23,8 @@ def of_library(app: App, mailing_list: MailingList, read: Library) -> Iterator[F
     if read.items:
         yield Finding("library", f"{name}: {library} has {papers}, {abstracts} with an abstract")
     else:
-        yield note("library", f"{name}: {library} has no paper that can be read")
+        kept = "the list keeps its titles and what it has learned"
+        yield note("library", f"{name}: {library} has no paper that can be read; {kept}")
     bare = sum(not (item.title or item.paper_id) for item in read.items)
     if bare:
         what = counted(bare, "DOI without a title", "DOIs without titles")

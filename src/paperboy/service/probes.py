@@ -140,7 +140,7 @@ def _feeds(source: Source, app: App) -> Iterator[Finding]:
             )
             yield note(source.name, f"{name}: {rough}")
         if papers and category in read and not any(paper.id in known for paper in papers):
-            fix = "it is shorter than a day, so papers get lost; see whether the publisher has a longer one"
+            fix = "unless its address is new, it is shorter than a day and papers get lost: use a longer one"
             yield note(source.name, f"{name}: no entry was there at its last reading; {fix}")
 
 
