@@ -58,7 +58,7 @@ class Feature:
 
     # The morning: what a list has learned, workers for many lists, and rows in the transaction of
     # a day, with its digest's id if there is one. If that raises, the day is tried again: what
-    # needs files or a network belongs into a task.
+    # needs files or a network belongs in a task.
     learned: Callable[[App], Learn] | None = None
     worker_pool: Callable[[Settings], WorkerPool | None] | None = None
     frozen: Callable[[App, MailingList, Day, int | None, datetime], None] | None = None
