@@ -102,7 +102,10 @@ def test_all_journals_of_a_file_are_named(tmp_path: Path) -> None:
     [
         (
             "journal/Tee",
-            "6:18: categories: `journals` has no 'Tee', did you mean 'Tea'?",
+            (
+                "6:18: categories: `journals` has no 'Tee', did you mean 'Tea'? "
+                "If not, name it there, with the URL of its feed"
+            ),
         ),
         (
             "cs.LG, journal/Nature",
@@ -145,7 +148,7 @@ def test_unknown_category_is_a_problem_with_its_place_and_fix(
 
 def test_excluded_journal_is_checked_too() -> None:
     assert problems(JOURNALS + a_list("cs.LG", "exclude: [journal/Tee]")) == [
-        "8:15: exclude: `journals` has no 'Tee', did you mean 'Tea'?"
+        "8:15: exclude: `journals` has no 'Tee', did you mean 'Tea'? If not, name it there, with the URL of its feed"
     ]
 
 

@@ -183,12 +183,8 @@ def _address(app: App, address: str, name: str | None) -> None:
     where += f" ({together(marked)})" * bool(marked)
     no_digest = f"no digest went there in the last {_WEEKS} weeks"
     if not (subscribed or digests or suppressions):
-        known = (
-            ()
-            if marked
-            else (other for mailing_list in app.home.lists for other in mailing_list.addresses())
-        )
-        hint = did_you_mean(address, known, cutoff=0.85)
+        known = (other for mailing_list in app.home.lists for other in mailing_list.addresses())
+        hint = "" if marked else did_you_mean(address, known, cutoff=0.85)
         raise UnknownNameError(f"{address} is {where}, and {no_digest}{hint}")
 
     rows = []

@@ -305,11 +305,10 @@ def _categories(file: _File, key: str, node: Node) -> tuple[str, ...]:
         if journal := file.journals.get(name.strip().casefold()):
             return (journal[0],)
         names = [category.partition("/")[2] for category, _ in file.journals.values()]
-        hint = (
-            did_you_mean(name.strip(), names, cutoff=0.65)
-            or "; name it there, with the URL of its feed"
-        )
-        raise ValueError(f"`journals` has no {name.strip()!r}{hint}")
+        hint = did_you_mean(name.strip(), names)
+        then = f"{hint} If not," if hint else ";"
+        fix = "name it there, with the URL of its feed"
+        raise ValueError(f"`journals` has no {name.strip()!r}{then} {fix}")
 
     least = 1 if key == "categories" else 0
     found: tuple[str, ...] = _list_of(read, _distinct, least=least)(file, key, node)
